@@ -8,9 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from studiogate.flows import audit
-from studiogate.flows import leads as lead_flow
-from studiogate.storage import people
+from studiogate.storage import idempotency, people
+from studiogate.storage import leads as lead_storage
 from tests.support.asgi import assert_refused
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
@@ -117,33 +116,54 @@ async def test_a_profile_of_a_lead_is_no_member(partner: Partner) -> None:
     assert (await read(partner, lead_id))["status"] == "converted"
 
 
-async def both_at_once(partner: Partner, email: str) -> str:
+WITH_AND_WITHOUT_KEY = pytest.mark.parametrize("has_key", [True, False], ids=["key", "no key"])
+
+
+def new_key(*, has_key: bool) -> list[tuple[str, str]]:
+    return [("idempotency-key", uuid4().hex)] if has_key else []
+
+
+async def both_at_once(partner: Partner, email: str, *, has_key: bool) -> str:
     lead, member = await asyncio.gather(
-        partner.post("/leads", {"email": email}), partner.post("/members", {"email": email, **MEMBER})
+        partner.post("/leads", {"email": email}, *new_key(has_key=has_key)),
+        partner.post("/members", {"email": email, **MEMBER}),
     )
     assert (lead.status, member.status) == (201, 201), (lead.body, member.body)
     return str((await read(partner, lead.json()["id"]))["status"])
 
 
-async def test_both_at_once(partner: Partner) -> None:
-    for number in range(10):
-        assert await both_at_once(partner, f"at-once{number}@example.com") == "converted"
+@WITH_AND_WITHOUT_KEY
+async def test_both_at_once(partner: Partner, has_key: bool) -> None:
+    for _ in range(10):
+        assert await both_at_once(partner, f"at-once-{uuid4().hex}@example.com", has_key=has_key) == "converted"
 
 
-async def test_without_the_email_s_lock_a_conversion_is_lost(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
+def forget_the_locks_of_emails(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = idempotency.CLAIM._text
+    assert "key_is_free and status is null" in claim
+    monkeypatch.setattr(idempotency.CLAIM, "_text", claim.replace("key_is_free and status is null", "false"))
+    monkeypatch.setattr(people, "LOCK_EMAIL", "select $1::text, $2::text")
+
+
+@WITH_AND_WITHOUT_KEY
+async def test_without_the_email_s_lock_a_conversion_is_lost(
+    partner: Partner, monkeypatch: pytest.MonkeyPatch, has_key: bool
+) -> None:
     """Prove that the test above can fail: without the lock, the two transactions do not see each other."""
-    lead_is_made, member_is_made, record = asyncio.Event(), asyncio.Event(), audit.record_creation_by_key
+    lead_is_made, member_is_made, make = asyncio.Event(), asyncio.Event(), lead_storage.make_or_lock
 
-    async def record_later(*arguments: Any) -> None:
+    async def make_and_wait(*arguments: Any, **options: Any) -> Any:
+        made = await make(*arguments, **options)
         lead_is_made.set()
         await member_is_made.wait()
-        await record(*arguments)
+        return made
 
-    monkeypatch.setattr(people, "LOCK_EMAIL", "select $1::text, $2::text")
-    monkeypatch.setattr(lead_flow, "record_creation_by_key", record_later)
-    lead = asyncio.create_task(partner.post("/leads", {"email": "mutant@example.com"}))
+    forget_the_locks_of_emails(monkeypatch)
+    monkeypatch.setattr(lead_storage, "make_or_lock", make_and_wait)
+    email = f"mutant-{uuid4().hex}@example.com"
+    lead = asyncio.create_task(partner.post("/leads", {"email": email}, *new_key(has_key=has_key)))
     await lead_is_made.wait()
-    assert (await partner.post("/members", {"email": "mutant@example.com", **MEMBER})).status == 201
+    assert (await partner.post("/members", {"email": email, **MEMBER})).status == 201
     member_is_made.set()
     assert (await read(partner, (await lead).json()["id"]))["status"] == "new", (
         "the test of both at once proves nothing"

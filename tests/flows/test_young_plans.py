@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from asyncpg.connection import LoggedQuery
 
-from studiogate.domain.access import Access, Actor
+from studiogate.domain.access import Access
 from studiogate.domain.leads import LeadContact
 from studiogate.flows import leads as lead_flow
 from studiogate.flows.bookings import book as booking_flow
@@ -231,7 +231,6 @@ async def test_a_submission(studio: BookingStudio, settings: str) -> None:
 
 
 async def test_new_leads(studio: BookingStudio) -> None:
-    access = replace(studio.access, actor=Actor.PARTNER)
     database = Database(str(studio.api.app._runtime.settings.database_url), 1)
     await studio.api.connection.execute("analyze")
     for grown in (0, MANY):
@@ -239,8 +238,11 @@ async def test_new_leads(studio: BookingStudio) -> None:
         async with database.connection() as connection, connection.transaction():
             before = await connection.fetchval(READ)
             email = f"new-{uuid4().hex}@example.com"
-            made = await lead_flow.create_or_identify(connection, access, email, LeadContact(first_name="New"))
-            assert json.loads(str(made))["created"] is True
+            contact = LeadContact(first_name="New")
+            made = await lead_flow.create_or_identify(
+                connection, context(studio.partner, f"lead-{grown}"), email, contact
+            )
+            assert isinstance(made, Stored)
             assert await connection.fetchval(READ) - before < FEW
     await database.close()
     await studio.sql("delete from events where studio_id = $1")

@@ -18,8 +18,10 @@ from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.forms import staff as form_staff
 from studiogate.flows.forms import submit
 from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.schedule import classes, closures, series
 from studiogate.flows.schedule.rows import Given
+from studiogate.storage import people
 
 CLOSED_IN = timedelta(days=40)
 
@@ -103,10 +105,12 @@ async def a_visitor_asks(day: Day) -> object:
 
 async def a_partner_sends_a_lead(day: Day) -> object:
     contact = LeadContact("Jonathan", "Pell", source="partner_api", metadata={"interests": ["cycle"]})
-    made = await leads.create_or_identify(day.connection, day.partner, "jonathan.pell@example.net", contact)
-    if isinstance(made, Refusal):
+    email = "jonathan.pell@example.net"
+    await people.lock_email(day.connection, day.partner, email)
+    made = await leads.create_or_identify(day.connection, WriteContext(day.partner), email, contact)
+    if not isinstance(made, Stored):
         return made
-    lead_id = UUID(json.loads(made)["id"])
+    lead_id = UUID(json.loads(made.body)["id"])
     return await lead_staff.move(day.connection, day.manager, lead_id, LeadStatus.CONTACTED)
 
 

@@ -28,6 +28,16 @@ class LeadStatus(StrEnum):
     LOST = "lost"
 
 
+class LeadState(NamedTuple):
+    status: LeadStatus
+    lifecycle_stage: str
+
+
+def first_state(*, is_member: bool) -> LeadState:
+    """Return the state of a new lead. If its email belongs to a member, it is converted at once."""
+    return LeadState(LeadStatus.CONVERTED, "member") if is_member else LeadState(LeadStatus.NEW, "lead")
+
+
 @dataclass(frozen=True, slots=True)
 class LeadContact:
     """The values of a lead that a create request may fill in. Empty strings and None count as not given."""

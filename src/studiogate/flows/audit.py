@@ -1,8 +1,7 @@
 """Write the audit log in the transaction of a change."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
@@ -41,12 +40,10 @@ async def audited_key(connection: Connection, access: Access, action: str, subje
         yield
 
 
-async def record_creation_by_key(
-    connection: Connection, access: Access, action: str, subject: Subject, row: Mapping[str, Any] | None = None
-) -> None:
+async def record_creation_by_key(connection: Connection, access: Access, action: str, subject: Subject) -> None:
     """Record a row that a partner's key created in this transaction; likewise for shared flows."""
     if access.actor is Actor.PARTNER:
-        await record_creation(connection, access, action, subject, row)
+        await record_creation(connection, access, action, subject)
 
 
 async def record(connection: Connection, access: Access, action: str, kind: str, row_id: UUID) -> None:
@@ -54,10 +51,7 @@ async def record(connection: Connection, access: Access, action: str, kind: str,
     await audit.add(connection, access, Entry(action, Subject(kind, row_id), {}))
 
 
-async def record_creation(
-    connection: Connection, access: Access, action: str, subject: Subject, row: Mapping[str, Any] | None = None
-) -> None:
-    """Record a row that was created in this transaction, with all its fields; it is read if it is not given."""
-    created = row or await audit.snapshot(connection, access, subject)
-    changes = changed_fields(subject.kind, None, created)
+async def record_creation(connection: Connection, access: Access, action: str, subject: Subject) -> None:
+    """Record a row that was created in this transaction, with all its fields."""
+    changes = changed_fields(subject.kind, None, await audit.snapshot(connection, access, subject))
     await audit.add(connection, access, Entry(action, subject, changes))

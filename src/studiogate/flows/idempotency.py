@@ -1,13 +1,14 @@
 """Idempotent execution: the key, the effect and the response bytes commit in one transaction, or none of them does."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import retry
-from studiogate.storage import idempotency
+from studiogate.storage import idempotency, people
 from studiogate.storage.db.pool import Connection, Database, TransactionConflictError
 from studiogate.storage.idempotency import Answer, FirstResult, Once
 
@@ -51,6 +52,10 @@ class WriteContext(NamedTuple):
     once: Once | None = None
     answers: Answers = Answers()
 
+    def success(self, result: str) -> Stored:
+        """Return the response to a success."""
+        return Stored(self.answers.success, self.answers.seal(result.encode()))
+
     def answer(self, response: Stored) -> list[Answer]:
         """Return what is to be stored: the response, if there is a key."""
         return [] if self.once is None else [Answer(self.access.credential_id, self.once, *response)]
@@ -58,6 +63,16 @@ class WriteContext(NamedTuple):
 
 Work = Callable[[Connection], Awaitable[str | Refusal]]
 """The write itself; returns the result in wire form, or a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmailWork:
+    """A write that needs the lock on the email of a person, which is taken in the statement that claims the key. It can
+    store its response together with the effect, and then returns the response."""
+
+    email: str
+    write: Callable[[Connection, WriteContext], Awaitable[Stored | str | Refusal]]
+
 
 Visible = Callable[[Connection], Awaitable[bool]]
 """Whether the caller may (still) see what the first result was about."""
@@ -75,7 +90,7 @@ class _ForgetError(Exception):
         self.refusal = refusal
 
 
-async def execute(database: Database, context: WriteContext, work: Work, visible: Visible) -> Outcome:
+async def execute(database: Database, context: WriteContext, work: Work | EmailWork, visible: Visible) -> Outcome:
     """Do the work once per key, and answer every repetition with the bytes of the first response."""
     try:
         return await retry.repeated(lambda: _in_one_transaction(database, context, work, visible))
@@ -85,14 +100,17 @@ async def execute(database: Database, context: WriteContext, work: Work, visible
         return Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
 
 
-async def _in_one_transaction(database: Database, context: WriteContext, work: Work, visible: Visible) -> Outcome:
+async def _in_one_transaction(
+    database: Database, context: WriteContext, work: Work | EmailWork, visible: Visible
+) -> Outcome:
     async with database.transaction() as connection:
-        if context.once is not None:
-            first = await idempotency.claim(connection, context.access, context.once.key)
-            if first is not None:
-                return await replay(connection, context, first, visible)
-        result = await work(connection)
-        response = _response(context.answers, result)
+        first = await _claim(connection, context, work)
+        if first is not None:
+            return await replay(connection, context, first, visible)
+        result = await (work.write(connection, context) if isinstance(work, EmailWork) else work(connection))
+        if isinstance(result, Stored):
+            return result
+        response = _response(context, result)
         if response is None:
             await check_not_stored(connection, context)
             raise _ForgetError(result)  # type: ignore[arg-type]  # every result in wire form has a response
@@ -101,10 +119,17 @@ async def _in_one_transaction(database: Database, context: WriteContext, work: W
     return response
 
 
-def _response(answers: Answers, result: str | Refusal) -> Stored | None:
-    if isinstance(result, Refusal):
-        return answers.refusal(result)
-    return Stored(answers.success, answers.seal(result.encode()))
+async def _claim(connection: Connection, context: WriteContext, work: Work | EmailWork) -> FirstResult | None:
+    email = work.email if isinstance(work, EmailWork) else None
+    if context.once is not None:
+        return await idempotency.claim(connection, context.access, context.once.key, email)
+    if email is not None:
+        await people.lock_email(connection, context.access, email)
+    return None
+
+
+def _response(context: WriteContext, result: str | Refusal) -> Stored | None:
+    return context.answers.refusal(result) if isinstance(result, Refusal) else context.success(result)
 
 
 async def check_not_stored(connection: Connection, context: WriteContext) -> None:

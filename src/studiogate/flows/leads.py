@@ -20,12 +20,14 @@ from studiogate.domain.people import notes_refusal
 from studiogate.domain.phones import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited_key, record_creation_by_key
+from studiogate.flows.audit import audited_key
+from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.storage import leads as storage
-from studiogate.storage import people, studio
+from studiogate.storage import studio
 from studiogate.storage.audit import Subject
+from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.leads import KeptLead, LeadChange
+from studiogate.storage.leads import KeptLead, LeadChange, NewLead
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 DEFAULT_SOURCE = "partner_api"
@@ -63,9 +65,11 @@ async def phone_faults(connection: Connection, access: Access, phone: object) ->
     return [BAD_PHONE]
 
 
-async def create_or_identify(connection: Connection, access: Access, email: str, contact: LeadContact) -> str | Refusal:
-    """Create a lead, or fill in the existing one: there is one lead per email. Must run inside a transaction."""
-    phone = None
+async def create_or_identify(
+    connection: Connection, context: WriteContext, email: str, contact: LeadContact
+) -> Stored | str | Refusal:
+    """Create a lead, or fill in the existing one: there is one lead per email. The email must be locked."""
+    phone, access = None, context.access
     if contact.phone:
         phone = await phone_in_studio(connection, access, contact.phone)
         if phone is None:
@@ -73,12 +77,12 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
     if metadata_too_large(contact.metadata):
         return faulty(METADATA_TOO_LARGE)
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
-    await people.lock_email(connection, access, email)
-    found = await storage.make_or_lock(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
-    if isinstance(found, KeptLead):
-        return await _fill(connection, access, found, given)
-    await record_creation_by_key(connection, access, "lead.create", Subject("lead", found.id), found.row)
-    return mutation(found.id, created=True)
+    lead_id = new_id()
+    response = context.success(mutation(lead_id, created=True))
+    whole = given.filled_from(LeadContact(source=DEFAULT_SOURCE))
+    new = NewLead(lead_id, email, whole, is_recorded=True, answers=context.answer(response))
+    kept = await storage.make_or_lock(connection, access, new)
+    return response if kept is None else await _fill(connection, access, kept, given)
 
 
 async def _fill(connection: Connection, access: Access, kept: KeptLead, given: LeadContact) -> str | Refusal:
@@ -121,7 +125,8 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
     """Return the id of a lead for an unknown email that came with a form. The email must be locked."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
-    return (await storage.make_or_lock(connection, access, email, contact)).id
+    new = NewLead(new_id(), email, contact)
+    return (await storage.make_or_lock(connection, access, new) or new).id
 
 
 async def note_submission(connection: Connection, access: Access, lead_id: UUID, submission: FormSubmission) -> None:

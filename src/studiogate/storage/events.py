@@ -46,9 +46,10 @@ class _Subject:
     # The location that a reader needs access to, as SQL over the resource's row; by default the resource's location.
     located: str | None = None
 
-    def place(self, alias: str) -> str:
+    def place(self, alias: str, studio: str) -> str:
+        """Return the event's place: the location, or the studio if the resource belongs to all of it."""
         located = self.located or (self.resource.located_by and f"{alias}.{self.resource.located_by}")
-        return f"coalesce({located}, '{NOWHERE}')" if located else "$1"
+        return f"coalesce({located}, '{NOWHERE}')" if located else studio
 
 
 SUBJECTS: Mapping[str, _Subject] = {
@@ -99,7 +100,7 @@ def announced(type_: EventType, changed: str, previous_attributes: str = "'{}'")
     The statement has the named parameters ``:studio`` and ``:actor``. ``changed`` names its part with each row's new
     id, location and wire form (``object``), and with the ``event_id``.
     """
-    place = subject_of(type_).place(changed)
+    place = subject_of(type_).place(changed, ":studio")
     return f"""
         {INSERT}
         select :studio, {changed}.event_id, :actor, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'],
@@ -118,7 +119,8 @@ def _emit(type_: EventType) -> str:
     resource, alias = subject.resource, subject.resource.alias
     return f"""
         {INSERT}
-        select $1, given.event_id, $7, $2, {alias}.id, array_append({subject.also_needs}, $3), {subject.place(alias)},
+        select $1, given.event_id, $7, $2, {alias}.id, array_append({subject.also_needs}, $3),
+               {subject.place(alias, "$1")},
                coalesce(given.wire::json, (select row_to_json(w) from (select {resource.columns}) w)),
                given.previous_attributes::json
         from unnest($4::uuid[], $5::uuid[], $6::text[], $8::text[]) with ordinality

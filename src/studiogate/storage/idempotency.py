@@ -21,6 +21,7 @@ from studiogate.domain.retention import IDEMPOTENCY_KEY_HOURS
 from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
+from studiogate.storage.people import EMAIL_LOCK
 
 KEPT = f"interval '{IDEMPOTENCY_KEY_HOURS} hours'"  # from completion, by the database's clock
 
@@ -57,12 +58,17 @@ def stored_answers(answers: str) -> str:
         returning true as stored"""
 
 
-CLAIM = Statement(f"with claimed as ({CLAIMED}) {NOT_TO_EXECUTE}")
-REMEMBER = Statement(
-    stored_answers("""
-        select * from json_to_recordset(:answers::json)
-            as each(credential_id text, key text, fingerprint bytea, status integer, body bytea)""")
-)
+# The email, if there is one, is locked for a request that is executed, and not for one that waits for its key: whoever
+# holds the key may wait for the email.
+CLAIM = Statement(f"""
+    with claimed as ({CLAIMED}), email as (
+        select {EMAIL_LOCK.format(studio="(:studio::uuid)::text", email=":email")} as locked
+        from claimed where :email::text is not null and key_is_free and status is null)
+    select refused.*, (select count(locked) from email) as emails from ({NOT_TO_EXECUTE}) refused""")
+ANSWERS = """
+    json_to_recordset(:answers::json)
+        as each(credential_id text, key text, fingerprint bytea, status integer, body bytea)"""
+REMEMBER = Statement(stored_answers(f"select * from {ANSWERS}"))
 WAIT = "select pg_advisory_xact_lock($1)"
 IS_REMEMBERED = f"""
     select exists (select from idempotency_keys where studio_id = $1 and credential_id = $2 and key = $3
@@ -139,14 +145,14 @@ def not_to_execute(row: Record) -> Found:
     return dict(zip(row["numbers"], results, strict=True))
 
 
-async def claim(connection: Connection, access: Access, key: str) -> FirstResult | None:
+async def claim(connection: Connection, access: Access, key: str, email: str | None = None) -> FirstResult | None:
     """Claim the key for this transaction, or return the result that is stored under it. If another transaction holds
-    the key, wait for it."""
-    claims = claim_rows([Claim(access.credential_id, key)])
-    found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, claims=claims))
+    the key, wait for it. The email of a person is locked together with the key, as ``people.lock_email`` does."""
+    values = {"studio": access.studio_id, "claims": claim_rows([Claim(access.credential_id, key)]), "email": email}
+    found = not_to_execute(await CLAIM.row(connection, **values))
     if found == {0: None}:
         await wait_for_key(connection, access, key)
-        found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, claims=claims))
+        found = not_to_execute(await CLAIM.row(connection, **values))
     return found.get(0)
 
 
@@ -170,7 +176,13 @@ async def remember(connection: Connection, access: Access, once: Once, status: i
 
 async def remember_all(connection: Connection, access: Access, answers: Sequence[Answer]) -> None:
     """Store answers; raise TransactionConflictError if another request's result is stored under one of the keys."""
-    rows = json_rows(
+    stored = await REMEMBER.rows(connection, studio=access.studio_id, answers=answer_rows(answers))
+    check_stored(len(stored), len(answers))
+
+
+def answer_rows(answers: Sequence[Answer]) -> str:
+    """Return answers as the rows that ``ANSWERS`` reads."""
+    return json_rows(
         {
             "credential_id": each.credential_id,
             "key": each.once.key,
@@ -180,8 +192,6 @@ async def remember_all(connection: Connection, access: Access, answers: Sequence
         }
         for each in answers
     )
-    stored = await REMEMBER.rows(connection, studio=access.studio_id, answers=rows)
-    check_stored(len(stored), len(answers))
 
 
 def check_stored(stored: int, expected: int) -> None:

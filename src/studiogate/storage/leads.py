@@ -1,21 +1,24 @@
 """Leads."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.domain.leads import LeadContact
+from studiogate.domain.leads import LeadContact, first_state
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.storage.audit import changes_by_key, recorded_for_keys
 from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import announced
+from studiogate.storage.idempotency import ANSWERS, Answer, answer_rows, check_stored, stored_answers
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.people import IS_MEMBER
 from studiogate.storage.resources import LEAD
@@ -36,28 +39,36 @@ KEPT = "id, first_name, last_name, phone, source, metadata, status, octet_length
 # Locks the row: concurrent transactions that fill in the same lead run one after the other.
 LOCK = f"select {KEPT} from leads where studio_id = $1 and id = $2 for no key update"
 
-# A new lead with its event, or else the lead that has this email, which is then locked. A lead whose email already
-# belongs to a member is created as converted. The other leads are looked at only if none was made: a plan from before
-# the table grew may read all of them.
+# A new lead with its event, its entry in the audit log and the response that is stored, or else the lead that has this
+# email, which is then locked. ``states`` has the state of a lead that is a member and of one that is not. The other
+# leads are looked at only if none was made: a plan from before the table grew may read all of them.
 MAKE_OR_LOCK = Statement(f"""
-    with made as (
+    with state as (
+        select given.* from json_to_recordset(:states::json)
+            as given(is_member boolean, status text, lifecycle_stage text, changes jsonb)
+        where given.is_member = (select {IS_MEMBER.format(studio=":studio", email=":email")})
+    ), made as (
         insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata, status,
                            lifecycle_stage)
-        select :studio, :id, :email, :first_name, :last_name, :phone, :source, :metadata,
-               case when known then 'converted' else 'new' end, case when known then 'member' else 'lead' end
-        from (select {IS_MEMBER.format(studio=":studio", email=":email")} as known offset 0) member
+        select :studio, :id, :email, :first_name, :last_name, :phone, :source, :metadata, status, lifecycle_stage
+        from state
         on conflict (studio_id, email) do nothing returning *
     ), wire as (
-        select e.id, :event_id::uuid as event_id, row_to_json(w) as object
-        from made e cross join lateral (select {LEAD.columns}) w
+        select e.id, 0 as number, :event_id::uuid as event_id, :credential_id::text as credential_id,
+               :address::text as address, state.changes, row_to_json(w) as object
+        from made e cross join state cross join lateral (select {LEAD.columns}) w
     ), announced as (
         {announced(EventType.LEAD_CREATED, "wire")}
+    ), recorded as (
+        {recorded_for_keys("lead.create", "lead", "wire")}
+    ), stored as (
+        {stored_answers(f"select each.* from {ANSWERS} cross join made")}
     ), kept as (
         select {KEPT} from leads where studio_id = :studio and email = :email and not (select count(*) > 0 from made)
         for no key update
     )
-    select to_jsonb(made)::text as made, kept.* from (values (true)) always left join made on true
-    left join kept on true""")
+    select exists (select from made) as is_new, (select count(*) from stored) as stored, kept.*
+    from (values (true)) always left join kept on true""")
 
 FILL = """
     update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
@@ -100,32 +111,53 @@ class LeadChange:
     metadata: Mapping[str, Any] | None = None
 
 
-class NewLead(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NewLead:
+    """A lead to insert. If a key makes it, it ``is_recorded`` in the audit log; ``answers`` are stored with it."""
+
     id: UUID
-    row: Mapping[str, Any]  # as stored
+    email: str
+    contact: LeadContact
+    is_recorded: bool = False
+    answers: Sequence[Answer] = ()
 
 
-async def make_or_lock(connection: Connection, access: Access, email: str, contact: LeadContact) -> NewLead | KeptLead:
-    """Insert a lead and emit its event, or lock the lead that has this email. The email must be locked."""
-    lead_id = new_id()
+async def make_or_lock(connection: Connection, access: Access, new: NewLead) -> KeptLead | None:
+    """Insert a lead and emit its event, or lock and return the lead that has its email. The email must be locked."""
+    contact = new.contact
     row = await MAKE_OR_LOCK.row(
         connection,
         studio=access.studio_id,
-        id=lead_id,
-        email=email,
+        id=new.id,
+        email=new.email,
         first_name=contact.first_name,
         last_name=contact.last_name,
         phone=contact.phone,
         source=contact.source,
         metadata=json.dumps(dict(contact.metadata)),
+        states=json_rows(_states(access, new)),
         event_id=new_id(),
         actor=access.actor.value,
+        credential_id=access.credential_id,
+        address=access.address,
+        answers=answer_rows(new.answers),
     )
-    if row["made"] is not None:
-        return NewLead(lead_id, json.loads(row["made"]))
+    if row["is_new"]:
+        check_stored(row["stored"], len(new.answers))
+        return None
     if row["id"] is None:
         raise TransactionConflictError("a lead with this email was created without a lock of the email")
     return _kept(row)
+
+
+def _states(access: Access, new: NewLead) -> Iterator[dict[str, object]]:
+    """Return the state of a lead that is no member, and of one that is, with what the audit log records of it."""
+    recorded = {name: getattr(new.contact, name) for name in ("first_name", "last_name", "phone", "source", "metadata")}
+    for is_member in (False, True):
+        state = first_state(is_member=is_member)._asdict()
+        after = {"email": new.email, **recorded, **state}
+        changes = changes_by_key(access, "lead", None, after) if new.is_recorded else None
+        yield {"is_member": is_member, **state, "changes": changes}
 
 
 async def lock_lead(connection: Connection, access: Access, lead_id: str | UUID) -> KeptLead | None:

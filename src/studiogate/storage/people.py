@@ -13,8 +13,8 @@ from studiogate.storage.db.pool import Connection
 
 # The number of locks for all emails of a studio: an import of 100,000 members must not need 100,000 locks.
 BUCKETS = 1024
-EMAIL_LOCK = f"pg_advisory_xact_lock(hashtext('email ' || $1), hashtext({{}}) & {BUCKETS - 1})"
-LOCK_EMAIL = f"select {EMAIL_LOCK.format('$2')}"
+EMAIL_LOCK = f"pg_advisory_xact_lock(hashtext('email ' || {{studio}}), hashtext({{email}}) & {BUCKETS - 1})"
+LOCK_EMAIL = f"select {EMAIL_LOCK.format(studio='$1', email='$2')}"
 
 # A profile with the role "lead" is a person who has not become a member yet.
 IS_MEMBER = "exists (select from members m where m.studio_id = {studio} and m.email = {email} and m.role <> 'lead')"

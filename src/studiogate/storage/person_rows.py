@@ -35,7 +35,7 @@ LOCK_MEMBERS = f"""
     for no key update"""
 
 LOCK_EMAILS = f"""
-    select {EMAIL_LOCK.format("email")} from (
+    select {EMAIL_LOCK.format(studio="$1", email="email")} from (
         select distinct on (hashtext(email) & {BUCKETS - 1}) email from unnest($2::text[]) given(email)
         order by hashtext(email) & {BUCKETS - 1}) ordered"""
 

@@ -41,8 +41,8 @@ async def _nothing(*_: object, **__: object) -> None:
 
 
 async def _claimed(connection: Any, access: Any, claims: Any) -> Any:
-    rows = idempotency.claim_rows(claims)
-    return idempotency.not_to_execute(await idempotency.CLAIM.row(connection, studio=access.studio_id, claims=rows))
+    values = {"studio": access.studio_id, "claims": idempotency.claim_rows(claims), "email": None}
+    return idempotency.not_to_execute(await idempotency.CLAIM.row(connection, **values))
 
 
 async def _holders(connection: Any, access: Any, claims: Any) -> Any:

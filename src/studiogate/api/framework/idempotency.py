@@ -14,7 +14,7 @@ from studiogate.api.framework.route import Caller, Judged, JudgedByStudio
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.flows import idempotency, leads
-from studiogate.flows.idempotency import Answers, Outcome, Replay, Stored, WriteContext
+from studiogate.flows.idempotency import Answers, EmailWork, Outcome, Replay, Stored, Work, WriteContext
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.idempotency import Once
 from studiogate.web.response import Answer
@@ -81,7 +81,7 @@ class Success(NamedTuple):
 
 
 async def write(
-    caller: Caller, key: str | None, parameters: BaseModel | None, work: idempotency.Work, success: Success
+    caller: Caller, key: str | None, parameters: BaseModel | None, work: Work | EmailWork, success: Success
 ) -> Answer:
     """Run a flow once per key; 2xx and booking refusals are stored for replay, everything else leaves no trace."""
     status, visible, sealer = success

@@ -33,9 +33,11 @@ from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, with_campaign
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.refusals import Code
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import leads as flow
+from studiogate.flows.idempotency import EmailWork, Stored, WriteContext
 from studiogate.storage import leads as storage
+from studiogate.storage.db.pool import Connection
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
@@ -165,13 +167,11 @@ async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: Optiona
     filled; `metadata` merges, and what you send wins. A lead whose email is a member's is `converted` at once.
     """
     contact = body.contact()
-    return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.create_or_identify(connection, caller.access, body.email, contact),
-        Success(201),
-    )
+
+    async def create(connection: Connection, context: WriteContext) -> Stored | str | Refusal:
+        return await flow.create_or_identify(connection, context, body.email, contact)
+
+    return await write(caller, idempotency_key, body, EmailWork(body.email, create), Success(201))
 
 
 @routes.patch("/leads/{lead_id}", **operation("Update a lead", LeadUpdated, *UPDATING))

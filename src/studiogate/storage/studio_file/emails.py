@@ -10,7 +10,7 @@ from studiogate.storage.studio_file import submission_links
 EMAILS = "select email from change_members where email is not null union select email from change_leads"
 
 LOCK_EMAILS = f"""
-    select {EMAIL_LOCK.format("email")} from (
+    select {EMAIL_LOCK.format(studio="$1", email="email")} from (
         select distinct on (hashtext(email) & {BUCKETS - 1}) email from ({EMAILS} union {submission_links.EMAILS}) given
         order by hashtext(email) & {BUCKETS - 1}) ordered"""
 
