@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from copy import copy
@@ -528,8 +529,8 @@ class Blind:
 
     def __init__(self, statement: Statement) -> None:
         self.is_blind, self._sees, self._misses = True, statement, copy(statement)
-        self._misses._text = statement._text.replace("k.key = given.key", "false", 1)
-        assert self._misses._text != statement._text
+        self._misses._text, replaced = re.subn(r"k\.key = \S+", r"\g<0> and false", statement._text, count=1)
+        assert replaced
 
     async def row(self, connection: Any, **values: Any) -> Any:
         was_blind, self.is_blind = self.is_blind, False

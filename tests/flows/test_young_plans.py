@@ -20,7 +20,7 @@ from studiogate.flows.bookings.cancel import WantedCancellation
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.flows.idempotency import Answers, Stored, WriteContext
-from studiogate.storage import event_numbering
+from studiogate.storage import event_numbering, idempotency
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.idempotency import Once
 from tests.support import booking_studio
@@ -235,9 +235,11 @@ async def test_new_leads(studio: BookingStudio) -> None:
     await studio.api.connection.execute("analyze")
     for grown in (0, MANY):
         await studio.sql(GROW_LEADS, grown)
+        await studio.sql(GROW_KEYS, grown, studio.partner.credential_id)
         async with database.connection() as connection, connection.transaction():
             before = await connection.fetchval(READ)
             email = f"new-{uuid4().hex}@example.com"
+            assert await idempotency.claim(connection, studio.partner, f"key-lead-{grown}", email) is None
             contact = LeadContact(first_name="New")
             made = await lead_flow.create_or_identify(
                 connection, context(studio.partner, f"lead-{grown}"), email, contact

@@ -155,13 +155,13 @@ def changes_by_key(
 def recorded_for_keys(action: str, kind: str, changed: str) -> str:
     """Return the part of a statement with named parameters (``:studio``) that writes the entries of what keys change.
 
-    ``changed`` names the part with the rows' id, number and event_id, which becomes the id of the entry; with the key
+    ``changed`` names the part with the rows' id and event_id, which becomes the id of the entry; with the key
     (credential_id) and the address of each; and with ``changes_by_key``, as jsonb.
     """
     return f"""
         insert into audit_log (studio_id, id, channel, actor_name, address, action, subject_type, subject_id, changes)
         select :studio, event_id, '{Actor.PARTNER.value}', credential_id, address, '{action}', '{kind}', id, changes
-        from {changed} where changes is not null order by number"""
+        from {changed} where changes is not null"""
 
 
 async def list_entries(

@@ -45,6 +45,20 @@ NOT_TO_EXECUTE = """
     from claimed where key_is_free is false or status is not null"""
 
 
+# The claim of one request. The email, if there is one, is locked for a request that is executed, and not for one that
+# waits for its key: whoever holds the key may be about to lock the email.
+CLAIM = Statement(f"""
+    select *, case when key_is_free and status is null and :email::text is not null
+                   then {EMAIL_LOCK.format(studio="(:studio::uuid)::text", email=":email")} is not null end as has_email
+    from (
+        select pg_try_advisory_xact_lock(:lock) as key_is_free, k.fingerprint, k.status, k.body
+        from (values (true)) always left join (
+            select * from idempotency_keys k
+            where k.studio_id = :studio and k.credential_id = :credential_id and k.key = :key
+            and k.completed_at > clock_timestamp() - {KEPT} offset 0) k on true
+        offset 0) claimed""")
+
+
 def stored_answers(answers: str) -> str:
     """Return the part of a statement that stores answers; it yields a row for each one stored. ``answers`` is a query
     of the credential, key, fingerprint, status and body of each."""
@@ -58,13 +72,6 @@ def stored_answers(answers: str) -> str:
         returning true as stored"""
 
 
-# The email, if there is one, is locked for a request that is executed, and not for one that waits for its key: whoever
-# holds the key may wait for the email.
-CLAIM = Statement(f"""
-    with claimed as ({CLAIMED}), email as (
-        select {EMAIL_LOCK.format(studio="(:studio::uuid)::text", email=":email")} as locked
-        from claimed where :email::text is not null and key_is_free and status is null)
-    select refused.*, (select count(locked) from email) as emails from ({NOT_TO_EXECUTE}) refused""")
 ANSWERS = """
     json_to_recordset(:answers::json)
         as each(credential_id text, key text, fingerprint bytea, status integer, body bytea)"""
@@ -148,12 +155,22 @@ def not_to_execute(row: Record) -> Found:
 async def claim(connection: Connection, access: Access, key: str, email: str | None = None) -> FirstResult | None:
     """Claim the key for this transaction, or return the result that is stored under it. If another transaction holds
     the key, wait for it. The email of a person is locked together with the key, as ``people.lock_email`` does."""
-    values = {"studio": access.studio_id, "claims": claim_rows([Claim(access.credential_id, key)]), "email": email}
-    found = not_to_execute(await CLAIM.row(connection, **values))
-    if found == {0: None}:
+    row = await _claim(connection, access, key, email)
+    if row["status"] is None and not row["key_is_free"]:
         await wait_for_key(connection, access, key)
-        found = not_to_execute(await CLAIM.row(connection, **values))
-    return found.get(0)
+        row = await _claim(connection, access, key, email)
+    return None if row["status"] is None else FirstResult(row["fingerprint"], row["status"], row["body"])
+
+
+async def _claim(connection: Connection, access: Access, key: str, email: str | None) -> Record:
+    return await CLAIM.row(
+        connection,
+        studio=access.studio_id,
+        credential_id=access.credential_id,
+        key=key,
+        lock=_lock_number(access.credential_id, key),
+        email=email,
+    )
 
 
 async def wait_for_key(connection: Connection, access: Access, key: str) -> None:

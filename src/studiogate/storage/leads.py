@@ -54,8 +54,8 @@ MAKE_OR_LOCK = Statement(f"""
         from state
         on conflict (studio_id, email) do nothing returning *
     ), wire as (
-        select e.id, 0 as number, :event_id::uuid as event_id, :credential_id::text as credential_id,
-               :address::text as address, state.changes, row_to_json(w) as object
+        select e.id, :event_id::uuid as event_id, :credential_id::text as credential_id, :address::text as address,
+               state.changes, row_to_json(w) as object
         from made e cross join state cross join lateral (select {LEAD.columns}) w
     ), announced as (
         {announced(EventType.LEAD_CREATED, "wire")}

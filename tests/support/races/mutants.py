@@ -24,6 +24,7 @@ from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import create, facts, lock
 from studiogate.storage.db import batches, load_shedding, shared_transactions
 from studiogate.storage.db import pool as database
+from studiogate.storage.db.statement import Statement
 from tests.support import long_timeouts_api
 
 VARIABLE = "TEST_MUTATION"
@@ -34,6 +35,7 @@ lock_to_book, record_bookings = lock.lock_to_book, create.record_bookings
 lock_to_cancel, record_cancellations = lock.lock_to_cancel, cancel_booking.record_cancellations
 execute_batch = batch.Execution.__call__
 releases = count(1)
+CLAIM_ALL = Statement(f"with claimed as ({idempotency.CLAIMED}) {idempotency.NOT_TO_EXECUTE}")
 
 
 async def _nothing(*_: object, **__: object) -> None:
@@ -41,8 +43,8 @@ async def _nothing(*_: object, **__: object) -> None:
 
 
 async def _claimed(connection: Any, access: Any, claims: Any) -> Any:
-    values = {"studio": access.studio_id, "claims": idempotency.claim_rows(claims), "email": None}
-    return idempotency.not_to_execute(await idempotency.CLAIM.row(connection, **values))
+    rows = idempotency.claim_rows(claims)
+    return idempotency.not_to_execute(await CLAIM_ALL.row(connection, studio=access.studio_id, claims=rows))
 
 
 async def _holders(connection: Any, access: Any, claims: Any) -> Any:

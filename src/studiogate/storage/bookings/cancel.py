@@ -67,7 +67,7 @@ RECORD = Statement(f"""
     ), announced as (
         {announced(EventType.BOOKING_CANCELLED, "wire", "wire.previous")} order by wire.number
     ), audited as (
-        {audit.recorded_for_keys("booking.cancel", "booking", "new")}
+        {audit.recorded_for_keys("booking.cancel", "booking", "new")} order by number
     ), stored as ({
     stored_answers('''
         select credential_id, key, fingerprint, :success::integer, convert_to(receipt, 'UTF8') from new

@@ -65,7 +65,7 @@ RECORD = Statement(f"""
     ), announced as (
         {announced(EventType.BOOKING_CREATED, "wire")} order by wire.number
     ), audited as (
-        {audit.recorded_for_keys("booking.create", "booking", "new")}
+        {audit.recorded_for_keys("booking.create", "booking", "new")} order by number
     ), stored as ({
     stored_answers('''
         select credential_id, key, fingerprint, :success::integer, convert_to(object::text, 'UTF8') from wire
