@@ -169,7 +169,8 @@ async def create_series(studio: BookingStudio) -> str:
 @case("schedule.series.change")
 async def change_series(studio: BookingStudio) -> str:
     saved = await _series(studio)
-    (first, *_) = await studio.rows("classes", "series_id = $2 order by start_time", saved.id)
+    thursday = "series_id = $2 and extract(isodow from series_date) = 4 order by start_time"
+    (first, *_) = await studio.rows("classes", thursday, saved.id)
     await studio.booked(first["id"], await studio.new_member())
     return pack(saved.id, SeriesChange({"local_start": "17:30", "weekdays": ["thu"]}))
 
