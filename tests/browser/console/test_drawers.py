@@ -180,6 +180,21 @@ def test_a_toast_can_be_seen_and_closed_above_a_drawer(
         expect(page.locator("body > #toasts")).to_be_attached()
 
 
+def test_what_is_typed_as_soon_as_a_drawer_opens_is_searched(browser: Browser, desk_site: Desk) -> None:
+    """On a clock that only the test moves: no time passes between the drawer's content and the first key."""
+    ride = new_class(desk_site)
+    member = ride.new_member("Quill Vantongeren", 0)
+    with desk_site.open(browser, Role.FRONT_DESK) as page:
+        page.clock.install(time=0)
+        page.clock.pause_at(1_000)
+        page.goto(ride.url)
+        page.get_by_role("link", name="Add walk-in").click()
+        drawer = page.locator("#drawer")
+        drawer.get_by_label("Member", exact=True).fill("vantongeren")
+        page.clock.run_for(200)
+        expect(drawer.locator(f'a[href$="{member}"]')).to_be_visible()
+
+
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])
 def test_a_refused_walk_in_says_why_once_and_in_view(
     browser: Browser, desk_site: Desk, options: dict[str, Any]
