@@ -141,8 +141,9 @@ def test_a_question_about_a_form_keeps_what_was_typed(page: Page, desk_site: Des
     """The instructor has another class at that time, so the form is asked about: it is not saved yet."""
     ride = new_class(desk_site, minutes=60 * 24 * 3)
     other = new_class(desk_site, "The Clashing Ride", minutes=60 * 24 * 3 + 240)
-    (times,) = desk_site.sql(
-        "select (c.start_time at time zone l.timezone)::time::text as start from classes c"
+    (taken,) = desk_site.sql(
+        "select to_char(c.start_time at time zone l.timezone, 'YYYY-MM-DD') as day,"
+        " to_char(c.start_time at time zone l.timezone, 'HH24:MI') as start from classes c"
         " join locations l on l.studio_id = c.studio_id and l.id = c.location_id where c.id = $1",
         ride.id,
     )
@@ -150,14 +151,15 @@ def test_a_question_about_a_form_keeps_what_was_typed(page: Page, desk_site: Des
     page.get_by_role("link", name="Change", exact=True).click()
     drawer = page.locator("#drawer")
     drawer.get_by_role("link", name="Change or move").click()
-    drawer.get_by_label("Start").fill(times["start"][:5])
+    drawer.get_by_label("Date").fill(taken["day"])
+    drawer.get_by_label("Start").fill(taken["start"])
     drawer.get_by_role("button", name="Save").click()
     expect(drawer.locator(".notice.warn")).to_contain_text("clash")
     page.keyboard.press("Escape")
     expect(drawer.get_by_text(QUESTION)).to_be_visible()
     drawer.get_by_role("button", name="Keep editing").click()
     drawer.get_by_role("link", name="Back").click()
-    expect(drawer.get_by_label("Start")).to_have_value(times["start"][:5])
+    expect(drawer.get_by_label("Start")).to_have_value(taken["start"])
     page.keyboard.press("Escape")
     expect(drawer.get_by_text(QUESTION)).to_be_visible()
 
