@@ -330,7 +330,7 @@ def test_two_processes_add_up(processes: tuple[list[int], list[Path], str]) -> N
         return found[("GET", "/partner/v1/studio", "200")]
 
     for port in ports:  # a request is counted after its response is sent
-        wait_for(lambda port=port: counted(port) >= 7, 10, "not every request was counted")  # type: ignore[misc]
+        wait_for(lambda port=port: counted(port) >= 7, LONG, "not every request was counted")  # type: ignore[misc]
         assert counted(port) == 7
     statuses: list[int] = []
     started = time.monotonic()

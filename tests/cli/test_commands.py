@@ -177,7 +177,7 @@ def test_metrics_add_up_over_the_workers(service: Service) -> None:
         found = re.search(pattern, answer_of(service.port, "/metrics")[1])
         return float(found[1]) if found else 0
 
-    wait_for(lambda: counted() >= 10, 10, "not every request was counted")  # counted after the response is sent
+    wait_for(lambda: counted() >= 10, LONG, "not every request was counted")  # counted after the response is sent
     assert counted() == 10
 
 
@@ -187,7 +187,7 @@ def test_no_secret_and_nobody_in_the_log(service: Service) -> None:
     def written() -> list[str]:
         return [line for line in service.log.read_text().splitlines() if "/partner/v1/members" in line]
 
-    wait_for(lambda: bool(written()), 10, "the request was never written down")
+    wait_for(lambda: bool(written()), LONG, "the request was never written down")
     requests = written()
     assert not any(service.key in line or "castellanos" in line for line in requests)
 

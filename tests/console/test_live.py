@@ -36,7 +36,7 @@ class Stream:
     async def next(self, kind: str) -> dict[str, Any]:
         """Wait for the next event of a kind; return its id and data."""
         while True:
-            message = await asyncio.wait_for(self.sent.get(), 30)
+            message = await asyncio.wait_for(self.sent.get(), LONG)
             text = message.get("body", b"").decode()
             lines = dict(line.partition(": ")[::2] for line in text.splitlines() if ": " in line)
             if lines.get("event") == kind:

@@ -11,6 +11,7 @@ import pytest
 from studiogate.flows.studio_file import Outcome
 from studiogate.storage.studio_file import changes
 from studiogate.storage.studio_file.emails import lock_emails
+from tests.support.deadlines import LONG
 from tests.support.studio_files import (
     assert_promises_hold,
     booking,
@@ -96,7 +97,7 @@ async def test_classes_that_the_file_leaves_as_they_are_stay_open(connection: Co
     async with other.transaction():
         await other.fetch(LOCK_CLASS, CLASS)
         await other.fetch("select from members for no key update")
-        outcome = await asyncio.wait_for(load(connection, changed(small_studio(), "classes.0.title", "New")), 5)
+        outcome = await asyncio.wait_for(load(connection, changed(small_studio(), "classes.0.title", "New")), LONG)
         assert outcome.sections["classes"].updated == 1
 
 

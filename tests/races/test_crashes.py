@@ -14,6 +14,7 @@ from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgr
 from studiogate.storage.db import migrate, pool
 from tests.support.battery import Tally, sized
 from tests.support.databases import is_battery, run
+from tests.support.deadlines import LONG
 from tests.support.races import crashes, mutants
 from tests.support.races.deployments import mutant
 from tests.support.races.studio import RaceStudio, open_race_studio
@@ -113,7 +114,7 @@ def test_stopped_while_starting(database_url: str, tally: Tally, size: int) -> N
     """SIGTERM at any moment between the first instruction and the first request ends it all at once, and well."""
     for moment in range(size):
         with Service(database_url, wait=False) as service:
-            wait_for(lambda: bool(service.api_pids()), 60, "no API process")
+            wait_for(lambda: bool(service.api_pids()), LONG, "no API process")
             time.sleep(2.0 * moment / size)
             asked = time.monotonic()
             assert service.stop() == 0

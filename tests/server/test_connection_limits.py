@@ -8,6 +8,7 @@ import pytest
 
 from bench.service import wait_for
 from studiogate.server import http_protocol, http_timeouts
+from tests.support.deadlines import LONG
 from tests.support.http_server import Server, answers, connected, everything
 
 SHORT = 0.3
@@ -43,7 +44,7 @@ def test_sixteen_requests_are_queued_and_none_is_lost(server: Server, request_: 
     sent = 1_000
     with connected(server) as connection:
         connection.sendall(request_ * sent)
-        wait_for(lambda: len(server.connection.pipeline) >= 16, 30, "nothing is queued")
+        wait_for(lambda: len(server.connection.pipeline) >= 16, LONG, "nothing is queued")
         assert len(server.connection.pipeline) == http_protocol.MAXIMUM_QUEUED == 16
         assert server.connection.flow.read_paused
         server.released.set()
@@ -66,7 +67,7 @@ def test_chunked_bodies_are_queued_as_well(server: Server) -> None:
     chunked = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n0\r\n\r\n"
     with connected(server) as connection:
         connection.sendall(chunked * 500)
-        wait_for(lambda: len(server.connection.pipeline) >= 16, 30, "nothing is queued")
+        wait_for(lambda: len(server.connection.pipeline) >= 16, LONG, "nothing is queued")
         assert len(server.connection.pipeline) <= 16 + http_protocol.CHUNKED_SLICE // len(b"GET / HTTP/1.1\r\n\r\n")
         server.released.set()
         assert answers(connection, 500) == [200] * 500
@@ -76,7 +77,7 @@ def test_whoever_does_not_read_is_not_written_for() -> None:
     with Server(body=b"x" * 100_000) as server, connected(server, receive_buffer=4_096) as connection:
         server.released.set()
         connection.sendall(GET * 2_000)
-        wait_for(lambda: server.connection.flow.write_paused, 30, "everything could be written")
+        wait_for(lambda: server.connection.flow.write_paused, LONG, "everything could be written")
         held = server.connection
         assert held.transport.get_write_buffer_size() <= 2 * (64 * 1024 + len(server.body))
         assert len(held.pipeline) <= 16
@@ -102,7 +103,7 @@ def test_a_head_that_is_cut_near_its_end(server: Server, end: int) -> None:
     cut = 40_000 - 4 + end
     with connected(server) as connection:
         connection.sendall(whole[:cut])
-        wait_for(lambda: server.connection._head_bytes > 30_000 or server.answered > 0, 30, "it did not arrive")
+        wait_for(lambda: server.connection._head_bytes > 30_000 or server.answered > 0, LONG, "it did not arrive")
         connection.sendall(whole[cut:])
         assert answers(connection, 2) == [200, 200]
 
@@ -126,7 +127,7 @@ def test_trailers_are_bounded(server: Server) -> None:
 def test_what_is_not_http_is_refused_after_the_earlier_responses(server: Server) -> None:
     with connected(server) as connection:
         connection.sendall(GET * 3 + b"GET / NOT\r\n\r\n" + GET)
-        wait_for(lambda: server.connection._final_bytes is not None, 30, "it was not parsed")
+        wait_for(lambda: server.connection._final_bytes is not None, LONG, "it was not parsed")
         server.released.set()
         assert answers(connection, 10) == [200, 200, 200, 400]
 
@@ -153,7 +154,7 @@ def test_a_head_that_does_not_arrive_costs_no_answer(server: Server) -> None:
     """The request before it takes longer than the head may take: it is answered, then the connection is closed."""
     with connected(server) as connection:
         connection.sendall(GET + GET[:10])
-        wait_for(lambda: server.connection._final_bytes is not None, 30, "the head's time is not limited")
+        wait_for(lambda: server.connection._final_bytes is not None, LONG, "the head's time is not limited")
         server.released.set()
         assert everything(connection).startswith(b"HTTP/1.1 200")
 
@@ -202,7 +203,7 @@ def test_answers_that_nobody_reads() -> None:
     with Server(body=b"x" * 8_000_000) as server, connected(server, receive_buffer=4_096) as connection:
         server.released.set()
         connection.sendall(GET)
-        wait_for(lambda: server.answered > 0 or not server.connections, 30, "it does not answer")
+        wait_for(lambda: server.answered > 0 or not server.connections, LONG, "it does not answer")
         server.wait_until_closed()
 
 
@@ -212,7 +213,7 @@ def test_the_last_answer_that_nobody_reads() -> None:
     with Server(body=b"x" * 8_000_000) as server, connected(server, receive_buffer=4_096) as connection:
         server.released.set()
         connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        wait_for(lambda: server.answered > 0, 30, "it does not answer")
+        wait_for(lambda: server.answered > 0, LONG, "it does not answer")
         server.wait_until_closed()
 
 
@@ -232,7 +233,7 @@ def test_while_it_drains_each_answer_is_a_connection_s_last(server: Server) -> N
     server.server.server_state.draining = True  # type: ignore[attr-defined]
     with connected(server) as connection:
         connection.sendall(GET * 5)
-        wait_for(lambda: len(server.connection.pipeline) == 4, 30, "they do not arrive")
+        wait_for(lambda: len(server.connection.pipeline) == 4, LONG, "they do not arrive")
         server.released.set()
         received = everything(connection)
         assert received.count(b"HTTP/1.1 200") == 5

@@ -130,7 +130,7 @@ def test_any_process_serves_the_metrics_of_all(served: tuple[Running, int, int, 
         'studiogate_queue_age_seconds{queue="deliveries"} 0.0',
         "studiogate_build_info{",
     )
-    wait_for(lambda: all(each in ask(admin, "/metrics")[1] for each in wanted), 60, lambda: ask(admin, "/metrics")[1])
+    wait_for(lambda: all(each in ask(admin, "/metrics")[1] for each in wanted), LONG, lambda: ask(admin, "/metrics")[1])
 
 
 def test_every_line_is_json_and_names_the_studio(served: tuple[Running, int, int, str]) -> None:
@@ -141,7 +141,7 @@ def test_every_line_is_json_and_names_the_studio(served: tuple[Running, int, int
     def line() -> list[dict[str, Any]]:
         return [each for each in running.lines() if each.get("request_id") == "looked-for"]
 
-    wait_for(lambda: bool(line()), 30, "no line was written")
+    wait_for(lambda: bool(line()), LONG, "no line was written")
     studio = json.loads(ask(public, "/partner/v1/studio", **{"X-Service-Key": key})[1])
     assert line()[0]["studio_id"] == studio["id"]
     before = [each["event"] for each in running.lines()]
@@ -153,9 +153,9 @@ def test_readiness_fails_before_the_listener_closes(served: tuple[Running, int, 
     """Must be the last test on this service. Draining would take minutes: the second signal ends it."""
     running, public, admin, key = served
     running.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: ask(admin, "/readyz")[0] == 503, 30, "it stays ready")
+    wait_for(lambda: ask(admin, "/readyz")[0] == 503, LONG, "it stays ready")
     for _ in range(10):  # whichever process answers
-        wait_for(lambda: ask(admin, "/readyz")[0] == 503, 30, "one of them stays ready")
+        wait_for(lambda: ask(admin, "/readyz")[0] == 503, LONG, "one of them stays ready")
     assert json.loads(ask(admin, "/readyz")[1])["error"]["details"] == {"problem": "draining"}
     assert ask(admin, "/livez")[0] == 200
     status, _, connection = ask(public, "/partner/v1/studio", **{"X-Service-Key": key})
@@ -196,7 +196,7 @@ def test_errors_name_pages_below_the_public_url(database: tuple[str, str], tmp_p
     running = Running(tmp_path / "log", "serve", *options, **settings)
     try:
         running.wait_until_ready()
-        wait_for(lambda: answers(admin), 60, lambda: running.log.read_text())
+        wait_for(lambda: answers(admin), LONG, lambda: running.log.read_text())
         for port in (public, admin):
             assert json.loads(ask(port, "/unknown")[1])["error"]["doc_url"] == errors + "not_found"
             assert doc_url_of_broken_http(port) == errors + "invalid_http"
@@ -210,13 +210,13 @@ def test_the_worker_has_health_and_metrics(database: tuple[str, str], tmp_path: 
     running = Running(tmp_path / "log", "worker", PUBLIC_URL="https://studio.example", **settings)
     try:
         running.wait_until_ready()
-        wait_for(lambda: answers(admin), 60, lambda: running.log.read_text())
+        wait_for(lambda: answers(admin), LONG, lambda: running.log.read_text())
         assert [ask(admin, path)[0] for path in HEALTH] == [200, 200, 200]
         missing = json.loads(ask(admin, "/")[1])["error"]
         assert missing["doc_url"] == "https://studio.example/docs/errors#not_found"
         assert doc_url_of_broken_http(admin) == "https://studio.example/docs/errors#invalid_http"
         wanted = ('queue="deliveries"', 'process="worker"', "studiogate_build_info")
-        wait_for(lambda: all(each in ask(admin, "/metrics")[1] for each in wanted), 60, "metrics are missing")
+        wait_for(lambda: all(each in ask(admin, "/metrics")[1] for each in wanted), LONG, "metrics are missing")
         running.process.send_signal(signal.SIGTERM)
         assert running.process.wait(LONG) == 0
         assert running.lines()[-1]["event"] == "stopped"

@@ -41,17 +41,17 @@ def test_a_process_waits_until_it_may_listen(family: supervisor.Supervisor, list
     inode = os.fstat(listening.fileno()).st_ino
     with family:
         pid = first_of(family)
-        service.wait_for(lambda: service.is_polled(pid, family._gate[0]), 30, "it never came to the gate")
+        service.wait_for(lambda: service.is_polled(pid, family._gate[0]), LONG, "it never came to the gate")
         assert not service.accepts(pid, inode)
         family._open_gate()
-        service.wait_for(lambda: service.accepts(pid, inode), 30, "it stayed at the gate")
+        service.wait_for(lambda: service.accepts(pid, inode), LONG, "it stayed at the gate")
 
 
 def test_nobody_is_left_at_the_gate(family: supervisor.Supervisor) -> None:
     """The database could not be started: the waiting API process ends cleanly."""
     with family:
         pid = first_of(family)
-        service.wait_for(lambda: service.is_polled(pid, family._gate[0]), 30, "it never came to the gate")
+        service.wait_for(lambda: service.is_polled(pid, family._gate[0]), LONG, "it never came to the gate")
     assert [child.process.returncode for child in family._children if child.process] == [0]
 
 

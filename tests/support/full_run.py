@@ -64,6 +64,16 @@ class FullRun:
         return httpx2.Client(base_url=f"http://127.0.0.1:{self.service.port}", timeout=LONG)
 
     def ask(self, method: str, path: str, body: Any = None, key: str | None = None, **headers: str) -> httpx2.Response:
+        """As a partner asks: again, if the service is overloaded, which it is on a machine that is busy enough."""
+        for _ in range(20):
+            response = self.ask_once(method, path, body, key, **headers)
+            if response.status_code != 503:
+                break
+        return response
+
+    def ask_once(
+        self, method: str, path: str, body: Any = None, key: str | None = None, **headers: str
+    ) -> httpx2.Response:
         """One request; ``body`` is JSON, or bytes as they are."""
         given = {"X-Service-Key": self.key if key is None else key, **headers}
         sent = {"content": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
@@ -296,7 +306,7 @@ class FullRun:
         for url in (f"https://user:{password}@example.com/", f"https://{password}.invalid/{password}", password):
             self.ask("POST", "/webhook-endpoints", {"url": url})
         assert self.ask("POST", "/members", self.person()).status_code == 201
-        wait_for(self._all_tried, 20, "webhooks were not tried")
+        wait_for(self._all_tried, LONG, "webhooks were not tried")
 
     def _all_tried(self) -> bool:
         return bool(self.value("select count(distinct endpoint_id) >= 4 from webhook_deliveries where attempts > 0"))
@@ -322,9 +332,17 @@ class FullRun:
 
     def waiting_for_locks(self) -> None:
         """A statement that takes over a second is logged by PostgreSQL; one that waits too long is refused."""
-        for waited, status in (("1.2 s", 201), ("1 min", 503)):
-            with self.locked("leads", waited):
-                assert self.ask("POST", "/leads", self.person()).status_code == status
+        assert self._status_behind_a_lock("1 min") == 503
+        # On a busy machine the lock may be released after the request was refused: another one is sent.
+        statuses = list[int]()
+        while 201 not in statuses:
+            statuses.append(self._status_behind_a_lock("1.2 s"))
+            assert {*statuses} <= {201, 503}
+            assert len(statuses) < 20, "the lock is always released too late"
+
+    def _status_behind_a_lock(self, waited: str) -> int:
+        with self.locked("leads", waited):
+            return self.ask_once("POST", "/leads", self.person()).status_code
 
     @contextmanager
     def locked(self, table: str, waited: str) -> Iterator[None]:
@@ -376,20 +394,23 @@ class FullRun:
         assert self.post_page(token).status_code == 500
 
     def worker_says(self, words: str) -> None:
-        wait_for(lambda: words in self.service.log.read_text(), 30, f"the worker never said: {words}")
+        wait_for(lambda: words in self.service.log.read_text(), LONG, f"the worker never said: {words}")
 
     def postgresql_killed(self) -> None:
         """By kill -9, while requests are under way."""
         postmaster = int((self.data / "postgres" / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, signal.SIGKILL)
-        statuses = [self.ask("POST", "/leads", self.person()).status_code for _ in range(5)]
-        assert 503 in statuses, statuses
-        wait_for(lambda: self.ask("POST", "/leads", self.person()).status_code == 201, 60, "PostgreSQL did not return")
+        for status in (503, 201):
+            wait_for(
+                lambda status=status: self.ask_once("POST", "/leads", self.person()).status_code == status,  # type: ignore[misc]
+                LONG,
+                f"no answer was {status}",
+            )
 
     def api_process_killed(self) -> None:
         os.kill(self.service.api_pids()[0], signal.SIGKILL)
-        wait_for(lambda: "process died" in self.service.log.read_text(), 30, "nobody noticed")
-        wait_for(lambda: _quietly(lambda: self.ask("GET", "/studio")), 30, "no API process answered")
+        wait_for(lambda: "process died" in self.service.log.read_text(), LONG, "nobody noticed")
+        wait_for(lambda: _quietly(lambda: self.ask("GET", "/studio")), LONG, "no API process answered")
 
 
 def _quietly(work: Callable[[], httpx2.Response]) -> bool:

@@ -62,15 +62,15 @@ class Server:
     @property
     def connection(self) -> BoundedProtocol:
         """Return the only connection."""
-        wait_for(lambda: len(self.connections) == 1, 30, "there is no connection")
+        wait_for(lambda: len(self.connections) == 1, LONG, "there is no connection")
         return self.connections[0]
 
     def wait_until_closed(self) -> None:
-        wait_for(lambda: not self.connections, 30, "the connection stays open")
+        wait_for(lambda: not self.connections, LONG, "the connection stays open")
 
     def __enter__(self) -> "Server":
         self._thread.start()
-        wait_for(lambda: self.server.started, 30, "the server does not start")
+        wait_for(lambda: self.server.started, LONG, "the server does not start")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,6 +13,7 @@ from studiogate import settings
 from studiogate.runtime import Runtime
 from studiogate.worker.webhooks import Deliverer
 from tests.support import ended_job_worker
+from tests.support.deadlines import LONG
 
 pytestmark = pytest.mark.anyio
 
@@ -42,12 +43,12 @@ def test_a_job_that_ends_ends_its_process_which_is_started_again(database_url: s
             lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
             return [line for line in lines if line["event"] == event]
 
-        wait_for(lambda: len(named("worker job ended")) > 1, 180, service.log_tail)
+        wait_for(lambda: len(named("worker job ended")) > 1, LONG, service.log_tail)
         assert {(line["level"], line["job"]) for line in named("worker job ended")} == {("error", "number")}
 
         def deaths() -> list[int]:
             return [line["status"] for line in named("process died") if line["name"] == "worker"]
 
-        wait_for(lambda: len(deaths()) > 1, 180, service.log_tail)
+        wait_for(lambda: len(deaths()) > 1, LONG, service.log_tail)
         assert set(deaths()) == {1}
         assert service.answers()

@@ -19,7 +19,7 @@ from bench.service import Service
 from tests.support.races.client import Call, Client, Request, booking
 from tests.support.races.studio import RaceStudio
 
-CLASSES, MEMBERS = 250, 500
+CLASSES, MEMBERS = 250, 1000  # more pairs than the fastest machine books in all storms together
 RAMP = (4, 8, 16, 32)
 RAMP_SECONDS = 2.0
 LOOKS_AFTERWARDS = 4
