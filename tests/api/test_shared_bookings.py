@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,6 +12,7 @@ import pytest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import eligibility
 from studiogate.flows.bookings import book, cancel, shared
+from studiogate.storage.bookings import lock
 from studiogate.storage.db.shared_transactions import NotShared
 from tests.support import booking_studio
 from tests.support.batches import is_replay, outcomes
@@ -234,6 +236,38 @@ async def test_cancelling_an_offered_place_is_executed_alone(studio: BookingStud
     assert entry["status"] == "cancelled"
 
 
+async def test_a_member_whose_pause_is_over_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+    """The membership becomes active before it is decided on."""
+    member, now = await studio.new_member(), await studio.now()
+    (row,) = await studio.rows("memberships", "member_id = $2", member)
+    begin = now - timedelta(days=1)
+    pause = {"status": "paused", "paused_at": begin, "pause_starts_at": begin, "pause_ends_at": now}
+    await studio.change("memberships", row["id"], **pause)
+    request = studio.post(wire_body(await studio.new_class(), member))
+    answers = await in_one_transaction(studio, [request, *await some_requests(studio)])
+    assert outcomes(answers) == ["confirmed"] * 3
+    assert sizes == [(3, 2)]
+
+
+async def test_a_booking_that_went_to_another_member_is_executed_alone(
+    studio_factory: StudioFactory, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a merge of duplicates, while the locks were taken: the member who is locked is no longer the booking's."""
+    studio = await studio_factory.new_studio()  # not one that must be in order afterwards
+    booked = [await studio.booked(await studio.new_class(), await studio.new_member()) for _ in range(2)]
+    heir, lock_free_to_cancel = await studio.new_member(), lock.lock_free_to_cancel
+
+    async def merge_meanwhile(*arguments: Any) -> Any:
+        locked = await lock_free_to_cancel(*arguments)
+        await studio.change("bookings", UUID(booked[0]["id"]), member_id=heir)
+        return locked
+
+    monkeypatch.setattr(lock, "lock_free_to_cancel", merge_meanwhile)
+    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in booked])
+    assert outcomes(answers) == ["cancelled"] * 2
+    assert sizes == [(2, 1)]
+
+
 @pytest.mark.parametrize("table", ["classes", "members"])
 async def test_nobody_waits_for_what_is_locked_elsewhere(studio: BookingStudio, sizes: Sizes, table: str) -> None:
     """What is locked is tried once more, and then waits alone; the others have their answers."""
@@ -248,6 +282,26 @@ async def test_nobody_waits_for_what_is_locked_elsewhere(studio: BookingStudio, 
             assert (sizes, len(await studio.rows("bookings"))) == ([(3, 2)], 2)
         answers = await asyncio.wait_for(answering, LONG)
     assert outcomes(answers) == ["confirmed"] * 3
+
+
+@pytest.mark.parametrize("table", ["classes", "members"])
+async def test_no_cancellation_waits_for_what_is_locked_elsewhere(
+    studio: BookingStudio, sizes: Sizes, table: str
+) -> None:
+    class_id, member = await studio.new_class(), await studio.new_member()
+    held = await studio.booked(class_id, member)
+    others = [await studio.booked(await studio.new_class(), await studio.new_member()) for _ in range(2)]
+    async with studio.database.connection() as elsewhere:
+        async with elsewhere.transaction():
+            locked = class_id if table == "classes" else member
+            await elsewhere.execute(f"select from {table} where id = $1 for no key update", locked)
+            requests = [studio.cancel(each["id"]) for each in (*others, held)]
+            answering = asyncio.create_task(in_one_transaction(studio, requests))
+            await somebody_waits(elsewhere)
+            assert sizes == [(3, 2)]
+            assert [await studio.status(each) for each in (*others, held)] == ["cancelled", "cancelled", "confirmed"]
+        answers = await asyncio.wait_for(answering, LONG)
+    assert outcomes(answers) == ["cancelled"] * 3
 
 
 async def test_what_else_is_locked_is_waited_for_only_briefly(studio: BookingStudio, sizes: Sizes) -> None:

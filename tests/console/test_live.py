@@ -11,6 +11,7 @@ import pytest
 
 from studiogate.console.desk import live
 from studiogate.domain.staff import Role
+from studiogate.storage.db import pool
 from tests.support.booking_studio import HOUR, BookingStudio, wire_body
 from tests.support.console import COOKIE, ORIGIN, Console
 from tests.support.deadlines import LONG
@@ -130,6 +131,7 @@ async def test_a_stream_outlasts_a_busy_database(
     console: Console, studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "LOOK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(pool, "ACQUIRE_SECONDS", 3.0)
     class_id, since = await studio.new_class(HOUR), await sequence(console)
     async with stream(console, since) as opened:
         await opened.next("hello")

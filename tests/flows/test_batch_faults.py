@@ -325,4 +325,5 @@ async def test_a_mistake_is_noticed(
     studio: BookingStudio, monkeypatch: pytest.MonkeyPatch, fault: str, kind: str, mistake: str
 ) -> None:
     monkeypatch.setattr(*MISTAKES[mistake])
+    monkeypatch.setattr(mutants, "KEYS_LATER_SECONDS", 0.0)  # here, the connection is cut at every message
     assert await CHECKS[fault](studio, kind) != []

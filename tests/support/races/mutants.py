@@ -28,6 +28,7 @@ from studiogate.storage.db.statement import Statement
 from tests.support import long_timeouts_api
 
 VARIABLE = "TEST_MUTATION"
+KEYS_LATER_SECONDS = 0.2  # long enough for nearly every kill to hit it
 Function = Callable[..., Any]
 release = database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up
@@ -99,7 +100,7 @@ async def _remember_later(execution: Any, asked: Any, _short_waits_until: Any) -
     bare = [each._replace(context=each.context._replace(once=None)) for each in asked]
     async with execution.database.transaction() as connection:
         fates = await execution.together(connection, bare)
-    await asyncio.sleep(0.2)  # long enough for nearly every kill to hit it
+    await asyncio.sleep(KEYS_LATER_SECONDS)
     async with execution.database.transaction() as connection:
         for (context, _), fate in zip(asked, fates, strict=True):
             first = await idempotency.claim(connection, context.access, context.once.key)
