@@ -56,17 +56,17 @@ def parse_instant(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is not a time with an offset, such as 2026-03-01T09:30:00+01:00.") from None
 
 
-def option_id(text: str, *names: str) -> Any:
+def option_id(text: str, *names: str) -> object:
     """Return the declaration of an option that takes an id."""
     return typer.Option(*names, metavar="ID", parser=parse_row_id, help=text)
 
 
-def option_time(text: str, *names: str) -> Any:
+def option_time(text: str, *names: str) -> object:
     """Return the declaration of an option that takes a time."""
     return typer.Option(*names, metavar="TIME", parser=parse_instant, help=text)
 
 
-def given(clear: list[str] | None, policy: str | None = None, **values: Any) -> dict[str, Any]:
+def given(clear: list[str] | None, policy: str | None = None, **values: object) -> dict[str, object]:
     """Return the values that were given, by field; a cleared field is null."""
     cleared = {name.replace("-", "_"): None for name in clear or ()}
     chosen = {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}
@@ -79,19 +79,19 @@ def given(clear: list[str] | None, policy: str | None = None, **values: Any) -> 
     return {**chosen, **cleared}
 
 
-def changes(clear: list[str] | None, *policy: str | None, **values: Any) -> dict[str, Any]:
+def changes(clear: list[str] | None, *policy: str | None, **values: Any) -> dict[str, object]:
     """Return what was given for a change, as ``given`` does; refuse a change of nothing and name the fields."""
     return some_of(given(clear, *policy, **values), (*values, *("policy" for _ in policy)))
 
 
-def some_of(wanted: dict[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+def some_of(wanted: dict[str, object], fields: Iterable[str]) -> dict[str, object]:
     """Return the wanted changes; refuse if there are none, and name the fields that can be changed."""
     if not wanted:
         raise typer.BadParameter(f"Nothing to change. Give at least one of these fields: {', '.join(sorted(fields))}.")
     return wanted
 
 
-def _object(text: str) -> Any:
+def _object(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -155,7 +155,7 @@ def print_warnings(warnings: Iterable[ScheduleWarning]) -> None:
         complaints.print(f"[yellow]warning:[/] {escape(warning.message)}", soft_wrap=True)
 
 
-def print_saved(saved: Saved, text: str, as_json: bool, **more: Any) -> None:
+def print_saved(saved: Saved, text: str, as_json: bool, **more: object) -> None:
     """Print the result of a flow that created or changed a row, and its warnings."""
     if as_json:
         print_json({"id": str(saved.id), **more, "warnings": [each.as_json() for each in saved.warnings]})

@@ -62,7 +62,7 @@ def list_entries(
     """List the entries of the audit log, newest first: when, who, what, old and new values. Personal values are
     masked."""
 
-    async def work(connection: Connection) -> list[dict[str, Any]]:
+    async def work(connection: Connection) -> list[dict[str, object]]:
         found = await studios.find_studio(connection, studio)
         if found is None:
             raise no_studio(studio)

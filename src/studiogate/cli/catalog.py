@@ -1,7 +1,7 @@
 """studiogate product and price: what the studio sells."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -48,7 +48,7 @@ ProductId = Annotated[UUID, typer.Argument(metavar="PRODUCT_ID", parser=parse_ro
 Kind = Annotated[ProductType, typer.Option("--type", help="The kind of product.")]
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _given(**values: object) -> dict[str, object]:
     """Return the options that were given, ids as text."""
     shown = {
         name: [str(each) for each in value] if isinstance(value, list) else value for name, value in values.items()

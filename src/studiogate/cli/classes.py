@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -154,7 +154,7 @@ def change(
 
 async def _moved(
     connection: Connection, access: Access, class_id: UUID, start: str | None, minutes: int | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the new times of a class; without ``minutes`` it lasts as long as before."""
     if start is None and minutes is None:
         return {}

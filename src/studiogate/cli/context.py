@@ -41,7 +41,7 @@ DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 class Screen(Console):
     """Leaves the wrapping of texts and tables to the terminal: nothing is cut off, and ids can be copied."""
 
-    def print(self, *objects: Any, **options: Any) -> None:
+    def print(self, *objects: object, **options: Any) -> None:
         for table in (each for each in objects if isinstance(each, Table)):
             table.width = Measurement.get(self, self.options.update(max_width=WIDEST_TABLE), table).maximum
         super().print(*objects, **{"soft_wrap": True, **options})

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -50,14 +50,14 @@ def copy_week(
         screen.print(f"{count} skipped: {escape(REASONS[reason])}.")
 
 
-def _as_json(done: CopiedWeek) -> dict[str, Any]:
+def _as_json(done: CopiedWeek) -> dict[str, object]:
     return {
         "created": [str(class_id) for class_id in done.created],
         "classes": [_copy_json(each) for each in done.copies],
     }
 
 
-def _copy_json(each: Copy) -> dict[str, Any]:
+def _copy_json(each: Copy) -> dict[str, object]:
     return {
         "source_id": str(each.source.id),
         "title": each.source.title,

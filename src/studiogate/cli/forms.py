@@ -1,7 +1,7 @@
 """studiogate form create | change | publish | archive: forms from JSON files."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -52,12 +52,12 @@ def archive(form_id: RowId, studio: StudioOption = None, as_json: AsJson = False
     _change(data, studio, form_id, {"status": "archived"}, as_json)
 
 
-def _change(data: Path | None, studio: str | None, form_id: UUID, given: dict[str, Any], as_json: bool) -> None:
+def _change(data: Path | None, studio: str | None, form_id: UUID, given: dict[str, object], as_json: bool) -> None:
     form = act(data, studio, "form", form_id, lambda c, access: flow.change(c, access, form_id, given))
     print_result(form, f"The form is {form['status']} now, version {form['version']}.", as_json)
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> dict[str, object]:
     with file.open("rb") as stream:
         content = stream.read(MAX_FILE + 1)
     if len(content) > MAX_FILE:

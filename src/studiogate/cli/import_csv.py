@@ -1,7 +1,7 @@
 """studiogate import-csv: members, memberships, the schedule, products and leads from CSV files of other systems."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -112,7 +112,7 @@ def _imported(source: CsvFile, slug: str, data: Path | None) -> CsvOutcome:
     return outcome
 
 
-def _as_json(outcome: CsvOutcome) -> dict[str, Any]:
+def _as_json(outcome: CsvOutcome) -> dict[str, object]:
     return {
         "applied": outcome.applied,
         "counts": outcome.counts,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -37,7 +37,7 @@ Day = Annotated[
 ]
 
 
-def show(data: DataFolder, slug: str, kind: str, as_json: bool, limit: int, **filters: Any) -> None:
+def show(data: DataFolder, slug: str, kind: str, as_json: bool, limit: int, **filters: object) -> None:
     """Print a list, as a table or as JSON."""
     given = {name: value for name, value in filters.items() if value is not None}
 

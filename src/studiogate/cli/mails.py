@@ -1,6 +1,6 @@
 """studiogate mail: which mails a studio's members get."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -32,7 +32,7 @@ NO_SERVER = "No mail is sent: set STUDIOGATE_SMTP_URL, then restart the worker."
 def list_kinds(studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
     """List the kinds of mails to members, and whether the studio sends them."""
 
-    async def work(connection: Connection) -> list[dict[str, Any]]:
+    async def work(connection: Connection) -> list[dict[str, object]]:
         place = await mails.read_place(connection, await studio_access(connection, studio))
         return [
             {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}

@@ -1,7 +1,7 @@
 """studiogate purchase and fee: record payments, refunds and waived fees."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -55,7 +55,7 @@ def record(
         if product is not None:
             order = Order(member, product, price, location, quantity, paid=not pending)
             return await flow.record_product(connection, access, order)
-        given: dict[str, Any] = {**line, "quantity": quantity, "status": status.value}
+        given: dict[str, object] = {**line, "quantity": quantity, "status": status.value}
         return await flow.record_line(connection, access, member, location, given)
 
     purchase_id = act_in_studio(data, studio, "purchase", action)

@@ -1,6 +1,6 @@
 """studiogate room create, change, deactivate, list."""
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -71,11 +71,11 @@ def deactivate(
     print_saved(saved, "The room is deactivated:", as_json)
 
 
-def _spots(given_spots: list[str] | None) -> list[dict[str, Any]] | None:
+def _spots(given_spots: list[str] | None) -> list[dict[str, object]] | None:
     return [_spot(text) for text in given_spots] if given_spots else None
 
 
-def _spot(text: str) -> dict[str, Any]:
+def _spot(text: str) -> dict[str, object]:
     label, at, place = text.rpartition("@")
     if not at:
         return {"label": text}

@@ -1,7 +1,7 @@
 """studiogate series create, change, end, list."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -147,7 +147,7 @@ def end(
 
 
 def _show(saved: SavedSeries, what: str, as_json: bool) -> None:
-    counts: dict[str, Any] = {
+    counts: dict[str, object] = {
         name: getattr(saved, name) for name in ("created", "changed", "cancelled", "bookings_cancelled", "promoted")
     }
     if as_json:

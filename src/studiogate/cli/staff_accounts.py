@@ -1,6 +1,6 @@
 """studiogate staff and console: accounts for the console, their roles, sessions and sign-in links."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 from uuid import UUID
 
 import typer
@@ -262,14 +262,14 @@ def _why(refusal: Refusal, email: str) -> str:
     return refusal.message
 
 
-def _link(data: DataFolder, link: IssuedLink | None, *, mail: bool) -> dict[str, Any]:
+def _link(data: DataFolder, link: IssuedLink | None, *, mail: bool) -> dict[str, object]:
     if link is None:
         return {"url": None, "expires_at": None, "mailed": False}
     origin = known_address(configuration.load(data_dir=data))
     return {"url": origin + link_path(link.token), "expires_at": link.expires_at, "mailed": mail}
 
 
-def _print_link(shown: dict[str, Any]) -> None:
+def _print_link(shown: dict[str, object]) -> None:
     typer.echo(shown["url"])
     mailed = " A mail with a link of its own is on its way." if shown["mailed"] else ""
     screen.print(f"It works once, until {shown['expires_at']:%Y-%m-%d %H:%M} UTC.{mailed}", style="dim", soft_wrap=True)

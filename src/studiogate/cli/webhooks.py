@@ -29,7 +29,7 @@ KIND = "webhook"
 def list_endpoints(studio: Slug, limit: Limit = 100, as_json: AsJson = False, data: DataFolder = None) -> None:
     """List the endpoints of a studio, newest first, without their secrets."""
 
-    async def work(connection: Connection) -> list[dict[str, Any]]:
+    async def work(connection: Connection) -> list[dict[str, object]]:
         access = await studio_access(connection, studio)
         page = await endpoints.list_endpoints(connection, access, PageRequest(None, limit))
         return [] if isinstance(page, Refusal) else list(json.loads(f"[{page.rows}]"))
@@ -43,7 +43,7 @@ def list_deliveries(
 ) -> None:
     """List the deliveries to an endpoint, newest first, with the outcome of every attempt."""
 
-    async def work(connection: Connection) -> list[dict[str, Any]]:
+    async def work(connection: Connection) -> list[dict[str, object]]:
         access = await studio_access(connection, studio)
         if not await endpoints.is_visible(connection, access, endpoint_id):
             raise no_such(KIND, endpoint_id)
@@ -101,7 +101,7 @@ def send_test(endpoint_id: RowId, studio: Slug, as_json: AsJson = False, data: D
     _print_one(delivery, f"Queued as delivery {delivery['id']}.", as_json)
 
 
-def _print_one(result: dict[str, Any], text: str, as_json: bool) -> None:
+def _print_one(result: dict[str, object], text: str, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return

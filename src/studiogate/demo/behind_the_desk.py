@@ -2,7 +2,6 @@
 
 import json
 from datetime import datetime, time, timedelta
-from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -43,7 +42,7 @@ async def a_class_is_called_off(day: Day) -> object:
     return await class_flows.cancel_class(day.connection, day.manager, created.id, "The instructor is ill.")
 
 
-def _pop_up(day: Day) -> dict[str, Any]:
+def _pop_up(day: Day) -> dict[str, object]:
     starts = datetime.combine(day.today + timedelta(days=12), time(20, 30), ZoneInfo(TIMEZONE))
     return {
         "title": "Pop-up: Breathwork",

@@ -1,7 +1,6 @@
 """What the studio sells, and which classes each product admits to."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from studiogate.demo.seed import Seed
 
@@ -80,7 +79,7 @@ PRODUCTS = (
 PRODUCT_BY_KEY = {product.key: product for product in PRODUCTS}
 
 
-def product_rows(seed: Seed) -> list[dict[str, Any]]:
+def product_rows(seed: Seed) -> list[dict[str, object]]:
     return [
         {
             "id": seed.uuid("product", product.key),
@@ -102,7 +101,7 @@ def price_id(seed: Seed, product: str, price: Price) -> str:
     return seed.uuid("price", product, price.currency, price.amount, price.interval)
 
 
-def _price_row(seed: Seed, product: Product, price: Price) -> dict[str, Any]:
+def _price_row(seed: Seed, product: Product, price: Price) -> dict[str, object]:
     return {
         "id": price_id(seed, product.key, price),
         "amount": price.amount,

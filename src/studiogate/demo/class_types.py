@@ -1,6 +1,6 @@
 """What is taught and who teaches it: class types and instructors."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studiogate.demo.seed import Seed
 
@@ -113,7 +113,7 @@ INSTRUCTORS = (
 )
 
 
-def class_type_rows(seed: Seed) -> list[dict[str, Any]]:
+def class_type_rows(seed: Seed) -> list[dict[str, object]]:
     return [
         {
             "id": seed.uuid("class_type", kind.key),
@@ -127,16 +127,16 @@ def class_type_rows(seed: Seed) -> list[dict[str, Any]]:
     ]
 
 
-def class_type_policy(seed: Seed, class_type: str) -> dict[str, Any] | None:
+def class_type_policy(seed: Seed, class_type: str) -> dict[str, object] | None:
     """A reformer that stays empty costs a fee; nobody hangs from the ceiling without a signed waiver."""
-    policies: dict[str, dict[str, Any]] = {
+    policies: dict[str, dict[str, object]] = {
         "reformer-flow": {"late_action": "fee_and_forfeit", "late_fee_amount": "15.00", "late_fee_currency": "USD"},
         "aerial": {"waiver_form_id": seed.uuid("form", "liability-waiver")},
     }
     return policies.get(class_type)
 
 
-def instructor_rows(seed: Seed) -> list[dict[str, Any]]:
+def instructor_rows(seed: Seed) -> list[dict[str, object]]:
     return [
         {
             "id": seed.uuid("instructor", instructor.key),

@@ -11,11 +11,11 @@ class Form(NamedTuple):
     slug: str
     title: str
     description: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
     fields: list[Field]
     status: str
 
-    def row(self, seed: Seed) -> dict[str, Any]:
+    def row(self, seed: Seed) -> dict[str, object]:
         return {
             "id": seed.uuid("form", self.slug),
             "title": self.title,
@@ -27,15 +27,15 @@ class Form(NamedTuple):
         }
 
 
-def form_rows(seed: Seed) -> list[dict[str, Any]]:
+def form_rows(seed: Seed) -> list[dict[str, object]]:
     return [each.row(seed) for each in (_intro_offer(), _liability_waiver(), _intake(), _retreat(), _street_fair())]
 
 
-def _field(key: str, label: str, kind: str, *, required: bool = False, **more: Any) -> Field:
+def _field(key: str, label: str, kind: str, *, required: bool = False, **more: object) -> Field:
     return {"key": key, "label": label, "type": kind, "required": required, **more}
 
 
-def _shown_when(field_key: str, op: str, value: Any = None) -> dict[str, Any]:
+def _shown_when(field_key: str, op: str, value: object = None) -> dict[str, object]:
     return {"field_key": field_key, "op": op, "value": value}
 
 

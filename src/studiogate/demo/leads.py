@@ -32,13 +32,15 @@ INTERESTS = ("reformer", "cycle", "yoga", "strength", "prenatal", "mobility")
 GOALS = ("get stronger", "move without pain", "meet people", "train for a race", "sleep better")
 
 
-def lead_rows(seed: Seed, persons: list[Person], members: list[dict[str, Any]], today: date) -> list[dict[str, Any]]:
+def lead_rows(
+    seed: Seed, persons: list[Person], members: list[dict[str, object]], today: date
+) -> list[dict[str, object]]:
     asked = [_open_lead(seed, number, name, today) for number, name in enumerate(names.leads())]
     rows = [*asked, *_converted_leads(seed, persons, members)]
     return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
 
 
-def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> dict[str, Any]:
+def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> dict[str, object]:
     status, longest_ago = STATUSES[number % len(STATUSES)]
     mail = names.email(*name, number)
     asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
@@ -46,7 +48,7 @@ def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> d
     return _row(seed, mail, first_name, (status, "lead"), asked_at)
 
 
-def _converted_leads(seed: Seed, persons: list[Person], members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _converted_leads(seed: Seed, persons: list[Person], members: list[dict[str, object]]) -> list[dict[str, object]]:
     """A lead is converted by the member with its email: so each of these asked before that member joined."""
     customers = [pair for pair in zip(persons, members, strict=True) if pair[0].cohort.product and pair[0].email]
     return [_converted(seed, person, member) for person, member in customers[1 :: len(customers) // CONVERTED]]
@@ -63,7 +65,7 @@ def _stage(person: Person) -> str:
     return "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
 
 
-def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked_at: datetime) -> dict[str, Any]:
+def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked_at: datetime) -> dict[str, object]:
     status, stage = reached
     return {
         "id": seed.uuid("lead", mail),
@@ -77,9 +79,9 @@ def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked
     }
 
 
-def _metadata(seed: Seed, mail: str) -> dict[str, Any]:
+def _metadata(seed: Seed, mail: str) -> dict[str, object]:
     medium, campaign = seed.pick(CAMPAIGNS, "campaign", mail)
-    metadata: dict[str, Any] = {"interests": sorted(seed.shuffled(INTERESTS, str, "interests", mail)[:2])}
+    metadata: dict[str, object] = {"interests": sorted(seed.shuffled(INTERESTS, str, "interests", mail)[:2])}
     if seed.fraction("utm", mail) < 0.7:
         metadata["utm"] = {"utm_source": medium, "utm_campaign": campaign}
     if seed.fraction("goal", mail) < 0.5:

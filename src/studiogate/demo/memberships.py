@@ -18,7 +18,7 @@ def membership_id(seed: Seed, person: Person) -> str:
     return seed.uuid("membership", person.id, person.cohort.product)
 
 
-def memberships_of(seed: Seed, person: Person, today: date) -> list[dict[str, Any]]:
+def memberships_of(seed: Seed, person: Person, today: date) -> list[dict[str, object]]:
     """All that the person ever held, the current one last."""
     if not person.cohort.product:
         return []
@@ -26,7 +26,7 @@ def memberships_of(seed: Seed, person: Person, today: date) -> list[dict[str, An
     return [_intro_before(seed, person, current), current] if _began_with_intro(seed, person) else [current]
 
 
-def _current(seed: Seed, person: Person, today: date) -> dict[str, Any]:
+def _current(seed: Seed, person: Person, today: date) -> dict[str, object]:
     cohort = person.cohort
     ends = daytime(seed, midnight(today), seed.whole(*cohort.ends_in, "ends", person.id), person.id)
     renewals = seed.whole(*cohort.renewals, "renewals", person.id)
@@ -57,7 +57,7 @@ def period_before(cohort: Cohort, moment: datetime, periods: int = 1) -> datetim
     return moment - timedelta(days=cohort.days * periods)
 
 
-def _row(seed: Seed, person: Person, product: str) -> dict[str, Any]:
+def _row(seed: Seed, person: Person, product: str) -> dict[str, object]:
     granted = PRODUCT_BY_KEY[product].credits_granted
     return {
         "id": seed.uuid("membership", person.id, product),
@@ -83,7 +83,7 @@ def _row(seed: Seed, person: Person, product: str) -> dict[str, Any]:
     }
 
 
-def _state_details(seed: Seed, person: Person, today: date, begins: datetime, ends: datetime) -> dict[str, Any]:
+def _state_details(seed: Seed, person: Person, today: date, begins: datetime, ends: datetime) -> dict[str, object]:
     if person.cohort.status == "paused":
         return _pause(seed, person, today)
     if person.cohort.status == "cancelled":
@@ -95,7 +95,7 @@ def _state_details(seed: Seed, person: Person, today: date, begins: datetime, en
     return {}
 
 
-def _pause(seed: Seed, person: Person, today: date) -> dict[str, Any]:
+def _pause(seed: Seed, person: Person, today: date) -> dict[str, object]:
     begins = daytime(seed, midnight(today), -seed.whole(3, 20, "pause", person.id), "pause", person.id)
     return {
         "paused_at": written(begins),
@@ -105,7 +105,7 @@ def _pause(seed: Seed, person: Person, today: date) -> dict[str, Any]:
     }
 
 
-def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) -> dict[str, Any]:
+def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) -> dict[str, object]:
     """Every second one stayed to the end of the paid period, the others left at once."""
     decided = begins + timedelta(hours=seed.whole(48, 500, "cancelled", person.id))
     stays = person.number % 2 == 0
@@ -120,7 +120,7 @@ def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) 
     }
 
 
-def _cancelling(seed: Seed, person: Person, ends: datetime) -> dict[str, Any]:
+def _cancelling(seed: Seed, person: Person, ends: datetime) -> dict[str, object]:
     return {
         "auto_renew": False,
         "cancel_at_period_end": True,

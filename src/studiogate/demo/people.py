@@ -78,12 +78,12 @@ def _weekdays(seed: Seed, mailbox: str, cohort: Cohort) -> frozenset[int]:
     return frozenset(seed.shuffled(range(7), int, "weekdays", mailbox)[:visits])
 
 
-def member_rows(seed: Seed, persons: list[Person], held: dict[str, list[dict[str, Any]]], today: date) -> list[Any]:
+def member_rows(seed: Seed, persons: list[Person], held: dict[str, list[dict[str, object]]], today: date) -> list[Any]:
     """``held``: each person's memberships by member id, the current one last."""
     return [_member_row(seed, person, held.get(person.id, []), today) for person in persons]
 
 
-def _member_row(seed: Seed, person: Person, held: list[dict[str, Any]], today: date) -> dict[str, Any]:
+def _member_row(seed: Seed, person: Person, held: list[dict[str, object]], today: date) -> dict[str, object]:
     current = held[-1] if held else {}
     starts = current.get("started_at")
     lasts_on = current.get("auto_renew") and current["status"] != "cancelled"

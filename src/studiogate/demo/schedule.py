@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from studiogate.demo.dates import week_number, written
@@ -72,7 +71,7 @@ def _cancelled(slot: Slot, day: date) -> bool:
     return slot.often_cancelled and day.weekday() == slot.days[0] and week_number(day) % 3 == len(slot.days) % 3
 
 
-def class_row(seed: Seed, session: Session) -> dict[str, Any]:
+def class_row(seed: Seed, session: Session) -> dict[str, object]:
     slot = session.slot
     return {
         "id": session.id,

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from studiogate.demo.dates import written
 from studiogate.demo.memberships import membership_id
@@ -66,7 +65,7 @@ def on_spots(seed: Seed, session: Session, seats: Iterable[Seat]) -> list[Seat]:
     return [replace(seat, spot=spot) for seat, spot in zip(seats, free, strict=False)]
 
 
-def booking_row(seed: Seed, seat: Seat, credits_taken: int, now: datetime) -> dict[str, Any]:
+def booking_row(seed: Seed, seat: Seat, credits_taken: int, now: datetime) -> dict[str, object]:
     status = seat.status(seed, now)
     by_staff = seed.fraction("by staff", seat.session.id, seat.person.id) < BOOKED_BY_STAFF
     return {

@@ -1,7 +1,6 @@
 """The timetable as weekly series, from which the studio's housekeeping goes on."""
 
 from datetime import date
-from typing import Any
 
 from studiogate.demo.schedule import last_day, series_id
 from studiogate.demo.seed import Seed
@@ -11,12 +10,12 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 OPENED = date(2023, 1, 2)
 
 
-def series_rows(seed: Seed, today: date) -> list[dict[str, Any]]:
+def series_rows(seed: Seed, today: date) -> list[dict[str, object]]:
     """One series per slot; its classes exist as far ahead as housekeeping would have created them."""
     return [_row(seed, slot, today) for slot in TIMETABLE]
 
 
-def _row(seed: Seed, slot: Slot, today: date) -> dict[str, Any]:
+def _row(seed: Seed, slot: Slot, today: date) -> dict[str, object]:
     return {
         "id": series_id(seed, slot),
         "title": slot.title,

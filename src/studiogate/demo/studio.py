@@ -1,7 +1,6 @@
 """The studio, its locations and their rooms."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from studiogate.demo.seed import Seed
 
@@ -39,7 +38,7 @@ class Location:
     timezone: str
     active: bool = True
     is_primary: bool = False
-    policy: dict[str, Any] | None = None
+    policy: dict[str, object] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,15 +83,15 @@ LOCATION_BY_KEY = {location.key: location for location in LOCATIONS}
 ROOM_BY_KEY = {room.key: room for room in ROOMS}
 
 
-def studio_row(seed: Seed) -> dict[str, Any]:
+def studio_row(seed: Seed) -> dict[str, object]:
     return {"id": seed.uuid("studio", SLUG), **STUDIO, "policy": dict(POLICY)}
 
 
-def location_rows(seed: Seed) -> list[dict[str, Any]]:
+def location_rows(seed: Seed) -> list[dict[str, object]]:
     return [_location_row(seed, location) for location in LOCATIONS]
 
 
-def _location_row(seed: Seed, location: Location) -> dict[str, Any]:
+def _location_row(seed: Seed, location: Location) -> dict[str, object]:
     return {
         "id": seed.uuid("location", location.key),
         "name": location.name,
@@ -105,7 +104,7 @@ def _location_row(seed: Seed, location: Location) -> dict[str, Any]:
     }
 
 
-def room_rows(seed: Seed) -> list[dict[str, Any]]:
+def room_rows(seed: Seed) -> list[dict[str, object]]:
     return [
         {
             "id": seed.uuid("room", room.key),
@@ -119,7 +118,7 @@ def room_rows(seed: Seed) -> list[dict[str, Any]]:
     ]
 
 
-def spot_rows(seed: Seed, room: Room) -> list[dict[str, Any]]:
+def spot_rows(seed: Seed, room: Room) -> list[dict[str, object]]:
     """The room's spots from front left to back right; every row is centred before the instructor."""
     places = [
         (column * 2 + max(room.rows) - width, depth) for depth, width in enumerate(room.rows) for column in range(width)

@@ -5,7 +5,6 @@ All times lie between 06:00 and 21:00, where no clock is ever set forward or bac
 
 from dataclasses import dataclass
 from datetime import time
-from typing import Any
 
 MON, TUE, WED, THU, FRI, SAT, SUN = range(7)
 
@@ -30,7 +29,7 @@ class Slot:
     sought_after: bool = False
     # On the slot's first day of every third week the class is cancelled.
     often_cancelled: bool = False
-    policy: dict[str, Any] | None = None
+    policy: dict[str, object] | None = None
 
 
 BROOKLYN = (

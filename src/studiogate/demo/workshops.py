@@ -18,8 +18,8 @@ from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, spot_ids
 from studiogate.demo.timetable import Slot
 
 MONTH = 30 * 24 * 60
-LATE: dict[str, Any] = {"cancellation_window_minutes": 2 * MONTH, "free_late_cancels": 0}
-FEE: dict[str, Any] = {"late_fee_amount": "15.00", "late_fee_currency": "USD"}
+LATE: dict[str, object] = {"cancellation_window_minutes": 2 * MONTH, "free_late_cancels": 0}
+FEE: dict[str, object] = {"late_fee_amount": "15.00", "late_fee_currency": "USD"}
 MORNING, NOON, AFTERNOON = time(10), time(13), time(16)
 
 
@@ -33,7 +33,7 @@ class Workshop(NamedTuple):
     capacity: int = 12
     people: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
-    policy: dict[str, Any] | None = None
+    policy: dict[str, object] | None = None
     more: dict[str, Any] = {}  # noqa: RUF012 - never changed; named tuples have no factories
     cancelled: bool = False
 

@@ -5,7 +5,6 @@ says that there was one.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from studiogate.domain.json_values import same_json
 
@@ -40,7 +39,9 @@ IGNORED = frozenset({"studio_id", "id", "created_at", "updated_at", "revision", 
 SECRET = frozenset({"secret", "secret_hash", "password_hash", "totp_secret", "sealed_secret", "previous_secret"})
 
 
-def changed_fields(kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
+def changed_fields(
+    kind: str, before: Mapping[str, object] | None, after: Mapping[str, object] | None
+) -> dict[str, object]:
     """Return the fields that differ as ``{name: [old, new]}``; a row that is new or gone has null on one side."""
     old, new = before or {}, after or {}
     both = ((name, old.get(name), new.get(name)) for name in sorted({*old, *new}) if is_recorded(name))
@@ -61,13 +62,13 @@ def is_masked(kind: str, name: str) -> bool:
     return name in PERSONAL and (name != "name" or kind in KINDS_OF_PEOPLE)
 
 
-def overridden_rules(codes: Iterable[str]) -> dict[str, Any]:
+def overridden_rules(codes: Iterable[str]) -> dict[str, object]:
     """Return the rules that staff overrode, as an addition to the fields that changed."""
     named = [str(code) for code in codes]
     return {"overridden_rules": [None, named]} if named else {}
 
 
-def _shown(kind: str, name: str, value: Any) -> Any:
+def _shown(kind: str, name: str, value: object) -> object:
     if value in (None, "", [], {}):
         return None
     return MASK if is_masked(kind, name) else value

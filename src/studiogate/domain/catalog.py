@@ -85,11 +85,11 @@ class NewPrice(NamedTuple):
     location_ids: tuple[UUID, ...]
 
 
-def _ids(value: Any, setting: Setting) -> tuple[UUID, ...]:
+def _ids(value: object, setting: Setting) -> tuple[UUID, ...]:
     return tuple(sorted({UUID(each) for each in v.identifiers(value, setting)}))
 
 
-def _interval(value: Any, setting: Setting) -> Interval:
+def _interval(value: object, setting: Setting) -> Interval:
     return Interval(v.one_of(Interval)(value, setting))
 
 
@@ -109,26 +109,26 @@ PRICE = by_name(
 NEW_PRICE = by_name(*PRICE.values(), Member("default", v.boolean, False))
 
 
-def new_product(product_id: UUID, given: Mapping[str, Any]) -> tuple[Product | None, list[Fault]]:
+def new_product(product_id: UUID, given: Mapping[str, object]) -> tuple[Product | None, list[Fault]]:
     """Return the product with these values, or None and all faults. It is active and visible unless stated."""
     values, faults = read_fields(NEW_PRODUCT, given, new=True)
     return (None, faults) if faults else (Product(id=product_id, active=True, **values), [])
 
 
-def changed_product(product: Product, given: Mapping[str, Any]) -> tuple[Product, list[Fault]]:
+def changed_product(product: Product, given: Mapping[str, object]) -> tuple[Product, list[Fault]]:
     """Return the product with the given fields changed, and all faults. Its key is stable and cannot be changed."""
     values, faults = read_fields(PRODUCT, given)
     return product._replace(**values), faults
 
 
-def new_price(given: Mapping[str, Any], setting: Setting) -> tuple[NewPrice | None, list[Fault]]:
+def new_price(given: Mapping[str, object], setting: Setting) -> tuple[NewPrice | None, list[Fault]]:
     """Return a price with these values, or None and all faults. With an interval it is recurring."""
     values, faults = read_fields(NEW_PRICE, given, setting, new=True)
     faults += decimals_faults("amount", values)
     return (None, faults) if faults else (NewPrice(**values), [])
 
 
-def replacement(price: Price, given: Mapping[str, Any]) -> tuple[NewPrice | None, list[Fault]]:
+def replacement(price: Price, given: Mapping[str, object]) -> tuple[NewPrice | None, list[Fault]]:
     """Return the price that takes another one's place: what is not given is taken over.
 
     A one-time price stays one, so that a membership which renews always finds an interval.

@@ -13,7 +13,7 @@ from studiogate.domain.events import EventType
 FIRST_NAME, LAST_NAME = "Erased", "member"
 FILENAME = "erased"
 ADDRESS_DOMAIN = "erased.invalid"
-CLEARED_LEAD: Mapping[str, Any] = {"first_name": "", "last_name": "", "phone": None, "source": None, "metadata": {}}
+CLEARED_LEAD: Mapping[str, object] = {"first_name": "", "last_name": "", "phone": None, "source": None, "metadata": {}}
 
 
 def address_of(row_id: str) -> str:
@@ -22,7 +22,7 @@ def address_of(row_id: str) -> str:
 
 
 # The fields of each wire form that can say who a person is, with what they become.
-_REPLACED: Mapping[str, Callable[[str], Mapping[str, Any]]] = MappingProxyType(
+_REPLACED: Mapping[str, Callable[[str], Mapping[str, object]]] = MappingProxyType(
     {
         "member": lambda _: {
             "name": f"{FIRST_NAME} {LAST_NAME}",
@@ -52,7 +52,7 @@ EVENTS_OF_PEOPLE = (
 )
 
 
-def redacted(value: Any, ids: Set[str]) -> Any:
+def redacted(value: object, ids: Set[str]) -> Any:
     """Return a JSON value in which every resource of the person has lost what says who it was.
 
     A resource is the person's if its id, or the id of its member, is in ``ids``.
@@ -69,8 +69,8 @@ def redacted(value: Any, ids: Set[str]) -> Any:
 
 
 def redacted_event(
-    object_: Mapping[str, Any], previous_attributes: Mapping[str, Any], ids: Set[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    object_: Mapping[str, Any], previous_attributes: Mapping[str, object], ids: Set[str]
+) -> tuple[dict[str, object], dict[str, object]]:
     """Return the resource and the previous attributes of an event; a previous value that is gone is null."""
     replaced = _REPLACED[object_["object"]](str(object_["id"]))
     return redacted(object_, ids), {n: None if n in replaced else each for n, each in previous_attributes.items()}

@@ -19,19 +19,19 @@ from studiogate.domain.studio_file.values import Setting, WrongValueError
 MAX_DESCRIPTION = 10_000
 
 
-def _slug(value: Any, _setting: Setting) -> str:
+def _slug(value: object, _setting: Setting) -> str:
     if not isinstance(value, str) or len(value) > MAX_SLUG or not re.fullmatch(SLUG_PATTERN, value):
         raise WrongValueError(((), f"must have at most {MAX_SLUG} lower-case letters, digits and single hyphens"))
     return value
 
 
-def _list(value: Any, _setting: Setting) -> list[Any]:
+def _list(value: object, _setting: Setting) -> list[object]:
     if not isinstance(value, list):
         raise WrongValueError(((), "must be an array"))
     return value
 
 
-def _object(value: Any, _setting: Setting) -> dict[str, Any]:
+def _object(value: object, _setting: Setting) -> dict[str, object]:
     if not isinstance(value, dict):
         raise WrongValueError(((), "must be an object"))
     return value
@@ -47,20 +47,20 @@ FIELDS = by_name(
 )
 
 
-def read_form(given: Mapping[str, Any], *, new: bool) -> tuple[dict[str, Any], list[Fault]]:
+def read_form(given: Mapping[str, object], *, new: bool) -> tuple[dict[str, Any], list[Fault]]:
     """Return the attributes of a form that staff give, and every fault. A new form needs a title."""
     values, faults = read_fields(FIELDS, stripped(given))
     absent = [missing("title")] if new and "title" not in given else []
     return values, faults + absent + _faults(given)
 
 
-def content_faults(body: Any) -> list[Fault]:
+def content_faults(body: object) -> list[Fault]:
     """Return the faults in the fields and settings of a request body; their types are checked elsewhere."""
     found = _faults(body) if isinstance(body, dict) else []
     return [Fault(("body", *each.loc), each.type, f"Value {each.msg}") for each in found]
 
 
-def _faults(given: Mapping[str, Any]) -> list[Fault]:
+def _faults(given: Mapping[str, object]) -> list[Fault]:
     """Return the faults in the content of fields and settings."""
     faults: list[Fault] = []
     fields, settings = given.get("fields"), given.get("settings")

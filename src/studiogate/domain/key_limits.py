@@ -17,7 +17,7 @@ from studiogate.domain.studio_file.values import Setting, WrongValueError
 MAXIMUM_RATE = 2**31 - 1
 
 
-def _name(value: Any, _setting: Setting) -> str:
+def _name(value: object, _setting: Setting) -> str:
     name = value.strip() if isinstance(value, str) else ""
     fault = name_fault(name) if name else "not be empty"
     if fault is not None:
@@ -25,7 +25,7 @@ def _name(value: Any, _setting: Setting) -> str:
     return name
 
 
-def _scopes(value: Any, _setting: Setting) -> list[str]:
+def _scopes(value: object, _setting: Setting) -> list[str]:
     if not isinstance(value, list | tuple) or not value:
         raise WrongValueError(((), "must have at least one scope"))
     unknown = unknown_scopes(value)
@@ -34,17 +34,17 @@ def _scopes(value: Any, _setting: Setting) -> list[str]:
     return sorted(set(value))
 
 
-def _location_ids(value: Any, setting: Setting) -> list[UUID]:
+def _location_ids(value: object, setting: Setting) -> list[UUID]:
     if not isinstance(value, list | tuple) or not value:
         raise WrongValueError(((), "must have at least one location, or be null for all"))
     return [UUID(str(v.identifier(str(each), setting))) for each in value]
 
 
-def _expiry(value: Any, setting: Setting) -> datetime:
+def _expiry(value: object, setting: Setting) -> datetime:
     return value if isinstance(value, datetime) else v.instant(value, setting)
 
 
-def _rate(value: Any, _setting: Setting) -> int:
+def _rate(value: object, _setting: Setting) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAXIMUM_RATE:
         raise WrongValueError(((), f"must be a number from 1 to {MAXIMUM_RATE}, or null for the default"))
     return value
@@ -59,6 +59,6 @@ KEY_LIMITS = by_name(
 )
 
 
-def read_key_limits(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
+def read_key_limits(given: Mapping[str, object]) -> tuple[dict[str, Any], list[Fault]]:
     """Return the given limits of a key in the form in which they are stored, and all faults."""
     return read_fields(KEY_LIMITS, given)

@@ -46,7 +46,7 @@ class LeadContact:
     last_name: str = ""
     phone: str | None = None
     source: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
 
     def filled_from(self, other: "LeadContact") -> "LeadContact":
         """Fill empty values from ``other``; metadata is merged, and that of ``other`` takes precedence."""
@@ -66,7 +66,7 @@ def filled_within_limits(kept: LeadContact, other: LeadContact) -> LeadContact:
     return replace(filled, metadata=kept.metadata) if metadata_too_large(filled.metadata) else filled
 
 
-def merged(kept: Mapping[str, Any], incoming: Mapping[str, Any]) -> dict[str, Any]:
+def merged(kept: Mapping[str, object], incoming: Mapping[str, object]) -> dict[str, object]:
     """Merge metadata member by member, incoming values taking precedence; campaign parameters likewise."""
     both = {**kept, **incoming}
     before, after = kept.get(UTM), incoming.get(UTM)
@@ -75,12 +75,12 @@ def merged(kept: Mapping[str, Any], incoming: Mapping[str, Any]) -> dict[str, An
     return both
 
 
-def with_campaign(metadata: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
+def with_campaign(metadata: Mapping[str, object], parameters: Mapping[str, str]) -> dict[str, object]:
     """Merge ``utm_*`` parameters into ``metadata.utm``, keeping what the caller put there."""
     return merged(metadata, {UTM: dict(parameters)}) if parameters else dict(metadata)
 
 
-def patched(kept: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+def patched(kept: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
     """Return a shallow merge in which null deletes a key."""
     return {key: value for key, value in {**kept, **patch}.items() if not (key in patch and value is None)}
 
@@ -93,7 +93,7 @@ class FormSubmission(NamedTuple):
     submitted_at: datetime
 
 
-def with_submissions(metadata: Mapping[str, Any], submissions: Iterable[FormSubmission]) -> dict[str, Any]:
+def with_submissions(metadata: Mapping[str, object], submissions: Iterable[FormSubmission]) -> dict[str, Any]:
     """Add submissions that the metadata does not list yet; it keeps the newest ``SUBMISSIONS_KEPT``, newest last."""
     known = metadata.get(FORM_SUBMISSIONS)
     before = known if isinstance(known, list) else []
@@ -119,7 +119,7 @@ def _submitted_at(entry: object) -> datetime:
     return at if at is not None and at.tzinfo is not None else datetime.min.replace(tzinfo=UTC)
 
 
-def metadata_too_large(metadata: Mapping[str, Any]) -> bool:
+def metadata_too_large(metadata: Mapping[str, object]) -> bool:
     """Return whether metadata exceeds its maximum size as stored. The list of submissions that the system maintains
     is not counted; anything else that a caller stored under its key is."""
     counted = dict(metadata)

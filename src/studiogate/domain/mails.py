@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.bookings.cancellation import CancellationType
@@ -59,7 +59,7 @@ class News(NamedTuple):
     event_id: UUID
     type: EventType
     status: str
-    previous_attributes: Mapping[str, Any]
+    previous_attributes: Mapping[str, object]
     created_at: datetime
     class_id: UUID
     class_status: ClassStatus

@@ -52,12 +52,12 @@ MEMBER = by_name(
 )
 
 
-def read_member(given: Mapping[str, Any], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
+def read_member(given: Mapping[str, object], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
     """Return the fields of a new member, and every fault; the names are required."""
     return read_fields(NEW_MEMBER, stripped(given), Setting(country=country), new=True)
 
 
-def read_member_changes(given: Mapping[str, Any], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
+def read_member_changes(given: Mapping[str, object], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
     """Return the fields to change, and every fault."""
     return read_fields(MEMBER, stripped(given), Setting(country=country))
 

@@ -59,7 +59,7 @@ def _answers(row: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _table(row: Mapping[str, Any], files: Mapping[str, str]) -> str:
+def _table(row: Mapping[str, object], files: Mapping[str, str]) -> str:
     shown = {_words(name): _value(each) for name, each in row.items()}
     lines = "".join(f"<tr><th>{escape(name)}</th><td>{each}</td></tr>" for name, each in shown.items())
     path = files.get(str(row.get("id")))
@@ -71,7 +71,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if value in (None, "", [], {}):
         return "none"
     if isinstance(value, bool):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.catalog import CURRENCY, Price, Product, ProductType, decimals_faults
@@ -85,7 +85,7 @@ def line_of_product(product: Product, price: Price, quantity: int, status: Purch
     return PurchaseLine(product.id, product.key, product.product_type, quantity, total, price.currency, status.value)
 
 
-def free_line(given: Mapping[str, Any], setting: Setting) -> tuple[PurchaseLine | None, list[Fault]]:
+def free_line(given: Mapping[str, object], setting: Setting) -> tuple[PurchaseLine | None, list[Fault]]:
     """Return a line for something that is not in the catalog, or None and all faults."""
     values, faults = read_fields(LINE, given, setting, new=True)
     faults += decimals_faults("amount_total", values)

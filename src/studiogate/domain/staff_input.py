@@ -7,7 +7,7 @@ A change leaves absent fields alone, and null clears a field.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -25,7 +25,7 @@ def by_name(*members: Member) -> Fields:
 
 
 def read_fields(
-    fields: Fields, given: Mapping[str, Any], setting: Setting = NO_SETTING, *, new: bool = False
+    fields: Fields, given: Mapping[str, object], setting: Setting = NO_SETTING, *, new: bool = False
 ) -> tuple[Values, list[Fault]]:
     """Return the values to store and all faults. With ``new``, absent fields get their defaults."""
     values: Values = {}
@@ -45,7 +45,7 @@ def read_fields(
     return values, faults
 
 
-def _value(member: Member, given: Any, setting: Setting) -> Any:
+def _value(member: Member, given: object, setting: Setting) -> object:
     if given is None:
         return member.null_value(setting)
     if any(not _is_storable(text) for text in _texts(given)):
@@ -53,7 +53,7 @@ def _value(member: Member, given: Any, setting: Setting) -> Any:
     return member.read(given, setting)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     """Yield every text in a value; deeper levels than a spot's or a policy's are refused by the readers."""
     if isinstance(value, str):
         yield value
@@ -62,12 +62,12 @@ def _texts(value: Any) -> Iterator[str]:
             yield from ((each,) if isinstance(each, str) else each.values() if isinstance(each, dict) else ())
 
 
-def _is_storable(text: Any) -> bool:
+def _is_storable(text: object) -> bool:
     """Return whether PostgreSQL can store a text. Half of a surrogate pair arrives by broken command lines."""
     return not isinstance(text, str) or ("\x00" not in text and not any("\ud800" <= each <= "\udfff" for each in text))
 
 
-def stripped(given: Mapping[str, Any]) -> dict[str, Any]:
+def stripped(given: Mapping[str, object]) -> dict[str, object]:
     """Return the given values with texts as people mean them: without spaces around them."""
     return {name: value.strip() if isinstance(value, str) else value for name, value in given.items()}
 

@@ -7,13 +7,12 @@ every later response. A limit on the request therefore does not bound what is st
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
 
 # Python's default separators, which are also those of jsonb.
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def stored_size(value: Any, enough: int) -> int:
+def stored_size(value: object, enough: int) -> int:
     """Return the size in bytes of the value as PostgreSQL writes its jsonb, or any number above ``enough`` if larger.
 
     A value that is more than twice ``enough`` as sent is not examined further.
@@ -29,7 +28,7 @@ def _decimal_length(number: float) -> int:
     return len(format(Decimal(repr(number if number else 0.0)), "f"))
 
 
-def _floats(value: Any) -> Iterator[float]:
+def _floats(value: object) -> Iterator[float]:
     """Yield every number with a fraction or an exponent, at any depth."""
     waiting = [value]
     while waiting:

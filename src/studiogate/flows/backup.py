@@ -212,7 +212,7 @@ async def _known_tables(connection: Connection, named: list[dict[str, Any]]) -> 
 
 
 def _header(member: Member | None) -> dict[str, Any]:
-    header: Any = json.loads(member.stream.read()) if member is not None and member.name == HEADER else None
+    header: object = json.loads(member.stream.read()) if member is not None and member.name == HEADER else None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise DamagedBackupError("it is not a backup of Studiogate, or one of a newer release")
     return header

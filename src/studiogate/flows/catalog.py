@@ -1,7 +1,7 @@
 """Create, change and retire products; create, replace and retire prices."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain import catalog as rules
@@ -31,7 +31,7 @@ class Replaced(NamedTuple):
 
 
 @staff_flow(Permission.CATALOG)
-async def create_product(connection: Connection, access: Access, given: Mapping[str, Any]) -> UUID | Refusal:
+async def create_product(connection: Connection, access: Access, given: Mapping[str, object]) -> UUID | Refusal:
     """Add a product to the catalog; return its id."""
     product, faults = rules.new_product(new_id(), given)
     if product is None:
@@ -46,7 +46,7 @@ async def create_product(connection: Connection, access: Access, given: Mapping[
 
 @staff_flow(Permission.CATALOG)
 async def change_product(
-    connection: Connection, access: Access, product_id: UUID, given: Mapping[str, Any]
+    connection: Connection, access: Access, product_id: UUID, given: Mapping[str, object]
 ) -> Product | Refusal:
     """Change the given fields of a product. New credits apply to later sales, new limits to every membership of it."""
     product = await _lock(connection, access, product_id)
@@ -79,7 +79,7 @@ async def retire_product(
 
 @staff_flow(Permission.CATALOG)
 async def create_price(
-    connection: Connection, access: Access, product_id: UUID, given: Mapping[str, Any]
+    connection: Connection, access: Access, product_id: UUID, given: Mapping[str, object]
 ) -> UUID | Refusal:
     """Add a price to a product; return its id. A new default price replaces the former default."""
     product = await _lock(connection, access, product_id)
@@ -98,7 +98,7 @@ async def create_price(
 
 @staff_flow(Permission.CATALOG)
 async def replace_price(
-    connection: Connection, access: Access, price_id: UUID, given: Mapping[str, Any]
+    connection: Connection, access: Access, price_id: UUID, given: Mapping[str, object]
 ) -> Replaced | Refusal:
     """Retire a price and put a new one in its place. Memberships that renew at the old price keep it."""
     found = await _lock_price(connection, access, price_id)

@@ -53,11 +53,11 @@ def decided_row(row: Any, mapping: ColumnMapping, columns: Columns) -> storage.D
     return storage.Decided(*start, row_id, price_id, text, None, column, decision.reason)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def _identified(decision: Decision, mapping: ColumnMapping) -> tuple[str, str | None, dict[str, Any]]:
+def _identified(decision: Decision, mapping: ColumnMapping) -> tuple[str, str | None, dict[str, object]]:
     """Return the ids of a row and of its price, and the row's fields. The price of a product keeps its id."""
     row_id = decision.row_id or str(new_id())
     values = dict(decision.values or {})

@@ -97,7 +97,7 @@ async def _record(
     access: Access,
     action: str,
     key: tuple[str | None, str | None],
-    new: Mapping[str, Any] = MappingProxyType({}),
+    new: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Record what was done to a key, with the values that it got, never its secret. Ids of keys are no uuids, so the
     entry is about the studio."""
@@ -150,7 +150,7 @@ async def revoke_key(connection: Connection, access: Access, credential_id: str)
 
 @staff_flow(Permission.KEYS)
 async def change_key(
-    connection: Connection, access: Access, credential_id: str, given: Mapping[str, Any]
+    connection: Connection, access: Access, credential_id: str, given: Mapping[str, object]
 ) -> dict[str, Any] | Refusal:
     """Change the given limits of a key; null lifts one. Return what differs, old and new.
 
@@ -177,7 +177,7 @@ async def change_key(
     return differing
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, datetime):
         return instant_text(value)
     return [str(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,7 +1,6 @@
 """What staff do with a lead: move it along the pipeline, add a note, make a member of it."""
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -55,8 +54,8 @@ async def _update(
 
 @staff_flow(Permission.LEADS)
 async def convert(
-    connection: Connection, access: Access, lead_id: UUID, given: Mapping[str, Any]
-) -> dict[str, Any] | Refusal:
+    connection: Connection, access: Access, lead_id: UUID, given: Mapping[str, object]
+) -> dict[str, object] | Refusal:
     """Make a member of a lead, with the lead's names, email and phone where none are given; return the member.
 
     A person who has a profile with the role lead becomes a member with that profile.
@@ -79,8 +78,8 @@ async def convert(
 
 
 async def _member(
-    connection: Connection, access: Access, lead: KeptLead, email: str, given: Mapping[str, Any]
-) -> dict[str, Any] | Refusal:
+    connection: Connection, access: Access, lead: KeptLead, email: str, given: Mapping[str, object]
+) -> dict[str, object] | Refusal:
     profile = await members.member_with_email(connection, access, email)
     if profile is not None:
         changed = await change_within(connection, access, profile, {**given, "role": MemberRole.MEMBER.value})

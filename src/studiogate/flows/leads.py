@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -46,7 +45,7 @@ class LeadUpdate:
     phone: str | None = None
     status: str | None = None
     notes: str | None = None
-    metadata: Mapping[str, Any] | None = None
+    metadata: Mapping[str, object] | None = None
 
 
 def faulty(*faults: Fault) -> Refusal:

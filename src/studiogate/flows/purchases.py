@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -65,7 +65,7 @@ async def record_product(connection: Connection, access: Access, order: Order) -
 
 @staff_flow(Permission.SALES)
 async def record_line(
-    connection: Connection, access: Access, member_id: UUID, location_id: UUID | None, given: Mapping[str, Any]
+    connection: Connection, access: Access, member_id: UUID, location_id: UUID | None, given: Mapping[str, object]
 ) -> UUID | Refusal:
     """Record the purchase of something that is not in the catalog; return the purchase's id."""
     place = await lock_buyer(connection, access, member_id, location_id)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from studiogate.domain.access import Access
 from studiogate.domain.money import is_currency
@@ -63,7 +62,7 @@ async def change(connection: Connection, access: Access, given: Given) -> Saved 
     return Saved(studio_id, warnings) if changed else SLUG_TAKEN
 
 
-def _setting(values: Mapping[str, Any], stored: Setting) -> Setting:
+def _setting(values: Mapping[str, object], stored: Setting) -> Setting:
     """Return the setting in which given values are read: a given currency decides the decimals of a policy's fee."""
     currency = values.get("currency")
     return replace(stored, currency=str(currency)) if is_currency(currency) else stored

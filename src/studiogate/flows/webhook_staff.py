@@ -5,7 +5,6 @@ the work and write the audit entry.
 """
 
 import json
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -21,7 +20,7 @@ from studiogate.storage.db.pool import Connection
 @staff_flow(Permission.WEBHOOKS)
 async def switch(
     connection: Connection, access: Access, endpoint_id: UUID, *, enabled: bool
-) -> dict[str, Any] | Refusal:
+) -> dict[str, object] | Refusal:
     """Enable or disable an endpoint. What waits for it is delivered once it is enabled again."""
     return _read(await webhooks.change(connection, access, str(endpoint_id), {"enabled": enabled}))
 
@@ -35,13 +34,13 @@ async def delete(connection: Connection, access: Access, endpoint_id: UUID) -> U
 @staff_flow(Permission.WEBHOOKS)
 async def rotate_secret(
     connection: Connection, access: Access, endpoint_id: UUID, sealer: Sealer
-) -> dict[str, Any] | Refusal:
+) -> dict[str, object] | Refusal:
     """Issue a new signing secret and return the endpoint with it; the previous secret also signs for a day."""
     return _read(await webhooks.rotate_secret(connection, access, sealer, str(endpoint_id)))
 
 
 @staff_flow(Permission.WEBHOOKS)
-async def send_test(connection: Connection, access: Access, endpoint_id: UUID) -> dict[str, Any] | Refusal:
+async def send_test(connection: Connection, access: Access, endpoint_id: UUID) -> dict[str, object] | Refusal:
     """Send an endpoint a message that is not an event, even while it is disabled; return the delivery."""
     delivery = _read(await webhooks.test(connection, access, str(endpoint_id)))
     if not isinstance(delivery, Refusal):
@@ -49,5 +48,5 @@ async def send_test(connection: Connection, access: Access, endpoint_id: UUID) -
     return delivery
 
 
-def _read(outcome: str | Refusal) -> dict[str, Any] | Refusal:
+def _read(outcome: str | Refusal) -> dict[str, object] | Refusal:
     return outcome if isinstance(outcome, Refusal) else dict(json.loads(outcome))

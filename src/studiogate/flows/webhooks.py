@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from studiogate import API_VERSION, clock
@@ -40,7 +39,9 @@ def purpose_of(access: Access, endpoint_id: UUID | str) -> str:
     return f"webhook endpoint {access.studio_id} {endpoint_id}"
 
 
-async def create(connection: Connection, access: Access, sealer: Sealer, details: Mapping[str, Any]) -> str | Refusal:
+async def create(
+    connection: Connection, access: Access, sealer: Sealer, details: Mapping[str, object]
+) -> str | Refusal:
     """Create an endpoint and return it with its secret. Must run inside a transaction."""
     await endpoints.lock_studio(connection, access)
     if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
@@ -67,7 +68,9 @@ async def _locked(connection: Connection, access: Access, endpoint_id: str) -> S
     return Subject(KIND, UUID(endpoint_id)) if is_visible else None
 
 
-async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, Any]) -> str | Refusal:
+async def change(
+    connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, object]
+) -> str | Refusal:
     """Change the given fields of an endpoint, and announce that it is disabled. Must run inside a transaction."""
     subject = await _locked(connection, access, endpoint_id)
     if subject is None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -214,7 +214,7 @@ def _autocomplete(key: str, kind: str) -> str:
     return _BY_TYPE.get(FieldType(kind), _FILLED_IN.get(key, "off")) if kind in set(FieldType) else "off"
 
 
-def _choices(field: Field, answer: Any) -> list[Choice]:
+def _choices(field: Field, answer: object) -> list[Choice]:
     return [Choice(str(each), str(each), answer == str(each)) for each in range(1, max_rating(field) + 1)]
 
 

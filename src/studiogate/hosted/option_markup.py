@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -46,7 +45,7 @@ class Options:
         return Markup("\n".join(lines))  # noqa: S704 # nosec B704 # everything in it was escaped above
 
 
-def options_of(definition: Mapping[str, Any]) -> Options:
+def options_of(definition: Mapping[str, object]) -> Options:
     """Read the options of a field. If several have the same value, the first one counts."""
     options, labels = definition.get("options"), dict[str, str]()
     for option in options if isinstance(options, list) else ():

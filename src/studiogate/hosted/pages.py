@@ -31,7 +31,7 @@ def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
     ).encode()
 
 
-def form_html(opened: Opened, values: dict[str, Any]) -> str:
+def form_html(opened: Opened, values: dict[str, object]) -> str:
     """Return the page of a form. The key of the page cache must include all that a page without a member shows."""
     values |= {"opened": opened, "studio": opened.studio, "form": opened.form, "embedded": opened.embedded}
     return render("form.html", values | _brand(opened.studio))
@@ -79,7 +79,7 @@ def steps_in_words(steps: list[list[FieldView]]) -> list[str]:
     return [each[0] if each else "" for each in headings]
 
 
-def _brand(studio: PageStudio | None) -> dict[str, Any]:
+def _brand(studio: PageStudio | None) -> dict[str, object]:
     if studio is None:
         return {"logo": None, "initials": "", "colour": None}
     words = [word for word in studio.name.split() if word[:1].isalnum()]

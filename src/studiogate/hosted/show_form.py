@@ -1,7 +1,7 @@
 """Show the form as a page: blank, or as it was sent, with the errors to correct."""
 
 from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studiogate.domain.forms.answers import named_uploads
 from studiogate.domain.forms.signed_links import make_token
@@ -72,7 +72,7 @@ def _everything_shown(opened: Opened) -> Hashable:
     return of_studio, of_form, form.settings.submit_label, opened.embedded
 
 
-def _values(opened: Opened, known: Known) -> dict[str, Any]:
+def _values(opened: Opened, known: Known) -> dict[str, object]:
     """Return the template's values, except the studio, the form, the token and the message."""
     posted = known.posted
     visible = visible_keys(opened.plan.fields, posted.answers)

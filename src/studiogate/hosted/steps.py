@@ -6,13 +6,13 @@ same applies to the name, which may stay empty.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.visibility import visible_keys
 
-Field: TypeAlias = Mapping[str, Any]
-Answers: TypeAlias = Mapping[str, Any]
+Field: TypeAlias = Mapping[str, object]
+Answers: TypeAlias = Mapping[str, object]
 
 EMAIL = "submitter_email"
 NAME = "submitter_name"
@@ -73,7 +73,7 @@ def plan(fields: Sequence[Field]) -> Plan:
     return Plan(steps, _contact(list(first.values())), places)
 
 
-def answered(plan_: Plan, answers: Answers) -> dict[str, Any]:
+def answered(plan_: Plan, answers: Answers) -> dict[str, object]:
     """Return the answers of visible fields; the others do not count."""
     visible = visible_keys(plan_.fields, answers)
     return {key: answer for key, answer in answers.items() if key in visible}

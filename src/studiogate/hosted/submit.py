@@ -7,7 +7,6 @@ that an answer has made visible is shown first, and is not reported as an error 
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import judge
@@ -81,7 +80,7 @@ class Sending:
         if not self._request.wants_json:
             return await self._show(self.posted.step, {"": SUSPICIONS[suspicion]}, SUSPICIONS[suspicion])
         wait = bot_protection.seconds_to_wait(opened.studio.link_secret, opened.form.id, token, opened.form.now)
-        answer: dict[str, Any] = {"message": SUSPICIONS[suspicion], "faults": {}}
+        answer: dict[str, object] = {"message": SUSPICIONS[suspicion], "faults": {}}
         if suspicion is Suspicion.TOO_QUICK:
             answer["wait"] = wait
         elif suspicion is not Suspicion.TRAPPED:

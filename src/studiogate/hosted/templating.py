@@ -12,7 +12,7 @@ _templates = templates_in(Path(__file__).parent / "templates")
 _templates.globals.update(asset=assets.ASSETS.address, theme=assets.THEMES.address)
 
 
-def render(template: str, values: dict[str, Any]) -> str:
+def render(template: str, values: dict[str, object]) -> str:
     return _templates.get_template(template).render(values)
 
 

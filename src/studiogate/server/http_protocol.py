@@ -39,7 +39,7 @@ class BoundedProtocol(TimedProtocol):
 
     public_url: str | None = None
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: object, **options: object) -> None:
         super().__init__(*arguments, **options)
         self._unparsed = b""
         self._in_head = True

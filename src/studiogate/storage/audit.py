@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
@@ -79,7 +79,7 @@ class Subject(NamedTuple):
 class Entry(NamedTuple):
     action: str
     subject: Subject
-    changes: Mapping[str, Any]
+    changes: Mapping[str, object]
     reason: str | None = None
 
 
@@ -99,7 +99,7 @@ def _who(access: Access) -> _Who:
     return _Who(staff.channel.value, staff.account_id, staff.name, staff.address)
 
 
-async def snapshot(connection: Connection, access: Access, subject: Subject) -> dict[str, Any] | None:
+async def snapshot(connection: Connection, access: Access, subject: Subject) -> dict[str, object] | None:
     """Return the subject's row as it is now, or None if there is none."""
     text = await connection.fetchval(ROWS[subject.kind], access.studio_id, subject.id)
     return None if text is None else dict(json.loads(text))
@@ -146,8 +146,8 @@ async def add_selected(connection: Connection, access: Access, kind: str, entrie
 
 
 def changes_by_key(
-    access: Access, kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> dict[str, Any] | None:
+    access: Access, kind: str, before: Mapping[str, object] | None, after: Mapping[str, object]
+) -> dict[str, object] | None:
     """Return the fields that differ, or None if staff make the change: their flows record the whole action."""
     return changed_fields(kind, before, after) if access.actor is Actor.PARTNER else None
 

@@ -86,7 +86,7 @@ FORGET_OLD = "delete from removed_files where studio_id = $1 and removed_at < cl
 
 class LoggedEvent(NamedTuple):
     id: UUID
-    object: dict[str, Any]
+    object: dict[str, object]
     previous_attributes: dict[str, Any]
 
 
@@ -135,12 +135,12 @@ async def mask_audit(connection: Connection, access: Access, rows: PersonRows) -
 
 async def receipts_with_reasons(
     connection: Connection, access: Access, booking_ids: Sequence[UUID]
-) -> dict[UUID, dict[str, Any]]:
+) -> dict[UUID, dict[str, object]]:
     rows = await connection.fetch(RECEIPTS, access.studio_id, list(booking_ids))
     return {row["id"]: json.loads(row["receipt"]) for row in rows}
 
 
-async def write_receipts(connection: Connection, access: Access, receipts: dict[UUID, dict[str, Any]]) -> None:
+async def write_receipts(connection: Connection, access: Access, receipts: dict[UUID, dict[str, object]]) -> None:
     texts = [json_text(each) for each in receipts.values()]
     await connection.execute(SET_RECEIPTS, access.studio_id, list(receipts), texts)
 

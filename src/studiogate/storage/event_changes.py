@@ -52,7 +52,7 @@ async def _wires(connection: Connection, access: Access, type_: EventType, row_i
     return {row_id: found[row_id] for row_id in dict.fromkeys(row_ids) if row_id in found}
 
 
-def previous_attributes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def previous_attributes(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
     """Return the fields whose values differ, with the values they had before."""
     return {
         name: value
@@ -69,7 +69,7 @@ async def emit_changes(connection: Connection, access: Access, type_: EventType,
     return [change.row_id for change in changes]
 
 
-def differences(rows: Iterable[tuple[UUID, Mapping[str, Any], str]]) -> list[Change]:
+def differences(rows: Iterable[tuple[UUID, Mapping[str, object], str]]) -> list[Change]:
     """Return the changes among rows that are given as (id, resource before, resource now as JSON)."""
     compared = (Change(row_id, previous_attributes(before, json.loads(now)), now) for row_id, before, now in rows)
     return [change for change in compared if change.previous_attributes]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate import API_VERSION
@@ -84,7 +84,7 @@ class Change(NamedTuple):
     is now, as JSON, if the caller has read it already."""
 
     row_id: UUID
-    previous_attributes: Mapping[str, Any] = {}
+    previous_attributes: Mapping[str, object] = {}
     wire: str | None = None
 
 

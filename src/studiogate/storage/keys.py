@@ -4,7 +4,6 @@ the studio is not known before the lookup.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -60,7 +59,9 @@ async def record_use(connection: Connection, used_at: Mapping[str, datetime]) ->
     )
 
 
-async def create_credential(connection: Connection, access: Access, details: Mapping[str, Any], secret: bytes) -> None:
+async def create_credential(
+    connection: Connection, access: Access, details: Mapping[str, object], secret: bytes
+) -> None:
     await connection.execute(
         """
         with made as (
@@ -106,7 +107,7 @@ async def lock_credential(connection: Connection, access: Access, credential_id:
 
 
 async def change_credential(
-    connection: Connection, access: Access, credential_id: str, values: Mapping[str, Any]
+    connection: Connection, access: Access, credential_id: str, values: Mapping[str, object]
 ) -> None:
     """Change the given columns of a credential; the others stay."""
     await connection.execute(

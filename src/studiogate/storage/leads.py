@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -108,7 +107,7 @@ class LeadChange:
     phone: str | None = None
     status: str | None = None
     note: str | None = None
-    metadata: Mapping[str, Any] | None = None
+    metadata: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +190,7 @@ async def change_lead(connection: Connection, access: Access, lead_id: UUID, cha
     )
 
 
-async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, Any]) -> None:
+async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, object]) -> None:
     await connection.execute(NOTE, access.studio_id, lead_id, json.dumps(dict(metadata)))
 
 

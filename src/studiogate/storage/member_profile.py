@@ -224,5 +224,5 @@ def _lines(rows: Sequence[Record], limit: int) -> Lines:
     return Lines(list(rows[:limit]), str(rows[limit - 1]["id"]) if len(rows) > limit else None)
 
 
-def _parsed(row: Record, *names: str) -> dict[str, Any]:
+def _parsed(row: Record, *names: str) -> dict[str, object]:
     return {**row, **{name: json.loads(row[name] or "[]") for name in names}}

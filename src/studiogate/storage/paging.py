@@ -32,7 +32,7 @@ class Filter(NamedTuple):
     """
 
     condition: str
-    value: Any = None
+    value: object = None
     of_the_list: bool = False
 
 
@@ -40,7 +40,7 @@ class OneOf(NamedTuple):
     """A column that takes several values, each read along its own range of the index."""
 
     column: str
-    values: Sequence[Any]
+    values: Sequence[object]
     type: str = "uuid"
 
 
@@ -51,7 +51,7 @@ class Parent(NamedTuple):
     """
 
     exists: str
-    id: Any
+    id: object
     param: str | None = None
 
 
@@ -59,7 +59,7 @@ async def read_one(
     connection: Connection, access: Access, resource: Resource, row_id: str | UUID, *filters: Filter
 ) -> str | None:
     """Return one resource in wire form, or None if it does not exist or this access may not see it."""
-    values: list[Any] = [access.studio_id]
+    values: list[object] = [access.studio_id]
     if access.restricted or resource.columns_need_locations:
         values.append(access.location_ids)
     conditions = tuple(each.condition for each in filters)
@@ -82,7 +82,7 @@ async def read_page(  # noqa: PLR0913  keyword arguments that select the rows of
 ) -> Page | Refusal:
     """Return one page of a list, or the refusal that says why there is none."""
     ranges = _with_permitted(access, resource, one_of)
-    values: list[Any] = [access.studio_id]
+    values: list[object] = [access.studio_id]
     if access.restricted or resource.columns_need_locations:
         values.append(access.location_ids)
     values.append(page.limit)

@@ -106,7 +106,7 @@ async def currency_of(connection: Connection, access: Access) -> str:
     return currency
 
 
-async def create_studio(connection: Connection, access: Access, values: Mapping[str, Any]) -> bool:
+async def create_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> bool:
     """Insert the studio of the access; return False if another studio has the slug."""
     return bool(await connection.fetchval(CREATE, access.studio_id, as_json(values)))
 
@@ -115,7 +115,7 @@ async def lock_studio(connection: Connection, access: Access) -> Record | None:
     return await connection.fetchrow("select * from studios where studio_id = $1 for no key update", access.studio_id)
 
 
-async def update_studio(connection: Connection, access: Access, values: Mapping[str, Any]) -> bool:
+async def update_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> bool:
     """Replace the given columns; return False if another studio has the slug.
 
     Raise TransactionConflictError if one takes it at this moment: the transaction is then repeated.
@@ -129,7 +129,7 @@ async def update_studio(connection: Connection, access: Access, values: Mapping[
     return True
 
 
-async def policies(connection: Connection, access: Access) -> dict[str, dict[str, Any]]:
+async def policies(connection: Connection, access: Access) -> dict[str, dict[str, object]]:
     """Return the policies with a late fee of locations, class types and classes, by what they belong to."""
     rows = await connection.fetch(POLICIES_WITH_FEE, access.studio_id)
     return {row["owner"]: json.loads(row["policy"]) for row in rows}

@@ -123,7 +123,7 @@ def log_loop_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
     _log_failure("background failure", (type(error), error, error.__traceback__) if error else None, problem=what)
 
 
-def _log_failure(event: str, exc_info: Any, **more: str) -> None:
+def _log_failure(event: str, exc_info: object, **more: str) -> None:
     structlog.get_logger().error(event, exc_info=exc_info, **more)
 
 

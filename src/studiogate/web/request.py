@@ -87,7 +87,7 @@ class Request:
     def query_is_utf8(self) -> bool:
         return urlencoded.is_utf8(self._query_string)
 
-    async def json(self) -> Any | Refusal:
+    async def json(self) -> object | Refusal:
         """Return the parsed body. Anything that is not strict JSON or that PostgreSQL cannot store is refused."""
         if self.media_type != b"application/json":
             return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
@@ -213,7 +213,7 @@ class _NotStrictError(ValueError):
     """JSON that a lenient parser would accept; the text says what is wrong with it."""
 
 
-def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise _NotStrictError("an object has the same field twice")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 Header = tuple[bytes, bytes]
 
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
     file: OpenFile | None = None
 
 
-def as_json(status: int, value: Any, *headers: Header) -> Answer:
+def as_json(status: int, value: object, *headers: Header) -> Answer:
     return Answer(status, json.dumps(value).encode(), ((b"content-type", b"application/json"), *headers))
 
 

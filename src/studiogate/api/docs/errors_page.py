@@ -1,7 +1,6 @@
 """/docs/errors: one paragraph per code, generated from the same tables as the responses themselves."""
 
 import json
-from typing import Any
 
 from studiogate.api.docs import rendering
 from studiogate.api.framework.error_guide import chapters, example_body
@@ -17,7 +16,7 @@ def answer() -> Answer:
     return rendering.page("errors.html", POLICY, chapters=chapters(), facts=facts)
 
 
-def _facts(code: Code) -> dict[str, Any]:
+def _facts(code: Code) -> dict[str, object]:
     return {
         "status": STATUS[code][1],
         "message": MESSAGES[code],

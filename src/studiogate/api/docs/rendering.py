@@ -1,7 +1,6 @@
 """Render templates to responses."""
 
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -29,7 +28,7 @@ _templates.filters["prose"] = prose
 _templates.globals.update(asset=ASSETS.address, api_version=API_VERSION)
 
 
-def page(template: str, policy: str, **values: Any) -> Answer:
+def page(template: str, policy: str, **values: object) -> Answer:
     """Return an HTML page whose content security policy allows ``policy`` and nothing else."""
     policy = f"default-src 'none'; {policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     headers = (

@@ -23,7 +23,7 @@ class Detail:
     """A member of ``details``."""
 
     text: str
-    example: Any
+    example: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def example_body(code: Code) -> dict[str, Any]:
     """Return an example of the body that comes with a code."""
     entry = chapters()[STATUS[code][0]].entries[code]
     details = {name: detail.example for name, detail in entry.details.items()}
-    body: dict[str, Any] = {"error": error_object(Refusal(code, details, entry.param), _REQUEST_ID)}
+    body: dict[str, object] = {"error": error_object(Refusal(code, details, entry.param), _REQUEST_ID)}
     return {"detail": _FAULTS, **body} if code is Code.VALIDATION_ERROR else body
 
 

@@ -81,7 +81,7 @@ MAXIMUM_FAULTS = 1000  # serializing a megabyte of them would delay all other re
 LONGEST_NAME = 200
 
 
-def error_object(refusal: Refusal, request_id: str) -> dict[str, Any]:
+def error_object(refusal: Refusal, request_id: str) -> dict[str, object]:
     """Return the ``error`` member, which has the same shape in every response that is not a success."""
     return {
         "type": STATUS[refusal.code][0].value,

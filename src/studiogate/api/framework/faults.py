@@ -40,7 +40,7 @@ def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> list[dict[
     return with_nearest(faults, "parameter", known)
 
 
-def unreadable_parameters(query: Mapping[str, str], known: Iterable[str]) -> list[dict[str, Any]]:
+def unreadable_parameters(query: Mapping[str, str], known: Iterable[str]) -> list[dict[str, object]]:
     """Return one fault per parameter of a query that is not UTF-8, of those with bytes that could not be decoded."""
     unreadable = [name for name in known if REPLACED in query.get(name, "")]
     return [{"type": "string_unicode", "loc": ("query", name), "msg": "Input should be UTF-8"} for name in unreadable]

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict
@@ -50,7 +50,7 @@ class Partial(Judged):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     @classmethod
-    def own_faults(cls, body: Any) -> list[Fault]:
+    def own_faults(cls, body: object) -> list[Fault]:
         empty = isinstance(body, dict) and not body
         return [Fault(("body",), "too_short", "Body should have at least one field")] if empty else []
 
@@ -59,7 +59,7 @@ class WithPhone(JudgedByStudio):
     """A body with a phone number, which only the studio's country tells right from wrong."""
 
     @classmethod
-    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
         phone = body.get("phone") if isinstance(body, dict) else None
         return await caller.read(leads.phone_faults, phone)
 
@@ -127,7 +127,7 @@ def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:
         method, path = "PATCH", path.removesuffix(UPDATE_ALIAS)
     # An absent member equals its default, except in partial updates, where it leaves the stored value unchanged.
     partial = isinstance(parameters, Partial)
-    body: Any = None if parameters is None else parameters.model_dump(mode="json", exclude_unset=partial)
+    body: object = None if parameters is None else parameters.model_dump(mode="json", exclude_unset=partial)
     canonical = _CANONICAL([method, path, sorted(request.query.items()), body])
     return hashlib.sha256(canonical.encode()).digest()
 

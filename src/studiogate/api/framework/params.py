@@ -5,7 +5,7 @@ type checks its text first.
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path, Query
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
@@ -35,7 +35,7 @@ def _cursor(value: object) -> object:
     return parsed
 
 
-def is_cursor_fault(fault: dict[str, Any]) -> bool:
+def is_cursor_fault(fault: dict[str, object]) -> bool:
     """Return whether a fault is a malformed cursor, which is answered with 400, not with 422."""
     return bool(fault["type"] == _INVALID_CURSOR)
 

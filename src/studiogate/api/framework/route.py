@@ -45,7 +45,7 @@ def needs(scope: Scope) -> Any:
     return Security(SERVICE_KEY, scopes=[scope.value])
 
 
-def needs_any_key() -> Any:
+def needs_any_key() -> object:
     """Require a key without a scope, for the few operations that every valid key may use."""
     return Security(SERVICE_KEY, scopes=[])
 
@@ -122,7 +122,7 @@ def limited(limit: Limit) -> Callable[[Endpoint], Endpoint]:
     return mark
 
 
-def faults_between(judge: Callable[[Mapping[str, Any]], list[Fault]]) -> Callable[[Endpoint], Endpoint]:
+def faults_between(judge: Callable[[Mapping[str, object]], list[Fault]]) -> Callable[[Endpoint], Endpoint]:
     """Report parameters that contradict each other together with invalid ones; ``judge`` gets the valid ones."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
@@ -144,24 +144,24 @@ class _Parameter:
         self.alias: str = field.alias
         self.header: bytes = self.alias.lower().encode()
         self.required: bool = field.field_info.is_required()
-        self.default: Any = None if self.required else field.get_default()
-        self.validate: Callable[[Any], Any] = field._type_adapter.validator.validate_python
+        self.default: object = None if self.required else field.get_default()
+        self.validate: Callable[[object], object] = field._type_adapter.validator.validate_python
 
-    def read(self, value: Any, values: dict[str, Any], faults: list[dict[str, Any]]) -> None:
+    def read(self, value: object, values: dict[str, object], faults: list[dict[str, object]]) -> None:
         try:
             values[self.name] = self.validate(value)
         except ValidationError:
             values.pop(self.name, None)  # the default must not replace an invalid value
             faults += self.field.validate(value, loc=(self.location, self.alias))[1]
 
-    def missing(self) -> dict[str, Any]:
+    def missing(self) -> dict[str, object]:
         return {"type": "missing", "loc": (self.location, self.alias), "msg": "Field required"}
 
 
 class LeanRoute(APIRoute):
     """A declared route with its execution plan. One without a scope in its signature is rejected at import."""
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+    def __init__(self, path: str, endpoint: Callable[..., object], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         plan: Dependant = self.dependant
         scopes = [scope for each in plan.dependencies for scope in each.own_oauth_scopes or []]
@@ -189,7 +189,7 @@ class LeanRoute(APIRoute):
             self._judge = model
         self.limit: Limit | None = getattr(endpoint, "limit", None)
         self._also_needs: tuple[Scope, Callable[[Request], bool]] | None = getattr(endpoint, "also_needs", None)
-        self._faults_between: Callable[[Mapping[str, Any]], list[Fault]] | None = getattr(
+        self._faults_between: Callable[[Mapping[str, object]], list[Fault]] | None = getattr(
             endpoint, "faults_between", None
         )
 
@@ -199,8 +199,8 @@ class LeanRoute(APIRoute):
         refusal = self._scope_refusal(caller) or _unsupported_version(caller.request)
         if refusal is not None:
             return refused(refusal, caller.request_id)
-        values: dict[str, Any] = {self._caller_name: caller, **self._defaults}
-        faults: list[dict[str, Any]] = []
+        values: dict[str, object] = {self._caller_name: caller, **self._defaults}
+        faults: list[dict[str, object]] = []
         self._read_parameters(caller.request, path_values, values, faults)
         if self._body is not None:
             refusal = await self._read_body(self._body, caller, values, faults)
@@ -218,7 +218,7 @@ class LeanRoute(APIRoute):
         return refusal
 
     def _read_parameters(
-        self, request: Request, path_values: Sequence[str], values: dict[str, Any], faults: list[dict[str, Any]]
+        self, request: Request, path_values: Sequence[str], values: dict[str, object], faults: list[dict[str, object]]
     ) -> None:
         for parameter, value in zip(self._path_parameters, path_values, strict=True):
             parameter.read(value, values, faults)
@@ -243,7 +243,7 @@ class LeanRoute(APIRoute):
             faults += [fault._asdict() for fault in self._faults_between(values)]
 
     async def _read_body(
-        self, field: Any, caller: Caller, values: dict[str, Any], faults: list[dict[str, Any]]
+        self, field: Any, caller: Caller, values: dict[str, object], faults: list[dict[str, Any]]
     ) -> Refusal | None:
         parsed = await caller.request.json()
         if isinstance(parsed, Refusal):
@@ -275,7 +275,7 @@ def _unsupported_version(request: Request) -> Refusal | None:
     return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, "API-Version")
 
 
-def _faulty(faults: list[dict[str, Any]], request_id: str) -> Answer:
+def _faulty(faults: list[dict[str, object]], request_id: str) -> Answer:
     if any(is_cursor_fault(fault) for fault in faults):
         return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), request_id)
     return invalid(faults, request_id)

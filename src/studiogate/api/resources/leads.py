@@ -99,7 +99,7 @@ class LeadCreate(WithPhone):
     last_name: Name | None = None
     phone: Phone | None = None
     source: Name | None = Field(None, description="Default `partner_api`.", examples=["spring-fair"])
-    metadata: dict[str, Any] | None = Field(None, examples=[{"interest": "reformer"}])
+    metadata: dict[str, object] | None = Field(None, examples=[{"interest": "reformer"}])
     utm_source: Name | None = Field(None, description="Kept in `metadata.utm`.", examples=["newsletter"])
     utm_medium: Name | None = None
     utm_campaign: Name | None = Field(None, examples=["spring"])
@@ -129,7 +129,7 @@ class LeadUpdate(Partial, WithPhone):
         description="Appended to the staff's notes, which are never returned and may have 64 KiB in all.",
         examples=["Asked about mornings."],
     )
-    metadata: dict[str, Any] = Field(
+    metadata: dict[str, object] = Field(
         default_factory=dict,
         description="Merged key by key; null deletes a key. The result may have 16 KiB as stored.",
         examples=[{"interest": "reformer", "old": None}],

@@ -1,8 +1,6 @@
 """One-time links: an invitation, a new password, a sign-in. Opening the page uses nothing up: mail scanners open links
 too."""
 
-from typing import Any
-
 from studiogate.console.account.sign_in import HOME, visit_of, with_session
 from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.refusals import shown, status_of
@@ -62,7 +60,7 @@ async def _link(request: ConsoleRequest) -> StoredLink | Refusal:
         return await open_link(connection, request.params["token"], *Purpose)
 
 
-def _page(request: ConsoleRequest, link: StoredLink, *, status: int = 200, **values: Any) -> Answer:
+def _page(request: ConsoleRequest, link: StoredLink, *, status: int = 200, **values: object) -> Answer:
     answer = request.render(TEMPLATES[link.purpose], status=status, **{"ask_code": False, **values})
     # The address contains the secret: it must not be sent to other sites as the referrer.
     return answer._replace(headers=(*answer.headers, ORIGIN_ONLY))

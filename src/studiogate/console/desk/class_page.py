@@ -53,7 +53,7 @@ async def _options(connection: Connection, request: ConsoleRequest, found: Class
     return options_of(choices, found.row)
 
 
-def _times(panel: Panel) -> dict[str, Any]:
+def _times(panel: Panel) -> dict[str, object]:
     start, policy = panel.class_.start_time, panel.policy
     return {
         "opens_at": policy.booking_opens_at(start),

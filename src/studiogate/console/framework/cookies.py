@@ -9,7 +9,6 @@ import binascii
 import hmac
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from studiogate.domain.staff.sessions import LIFE
 from studiogate.web.response import Header
@@ -47,7 +46,7 @@ def theme(value: str, *, secure: bool) -> Header:
     return _set(THEME, value, THEME_SECONDS, secure=secure)
 
 
-def toast(key: str, message: Mapping[str, Any], *, secure: bool) -> Header:
+def toast(key: str, message: Mapping[str, object], *, secure: bool) -> Header:
     """Set a message that the next page shows. It is signed with the session's token: nobody else can place one."""
     content = base64.urlsafe_b64encode(json.dumps(message).encode()).decode().rstrip("=")
     return _set(TOAST, f"{content}.{_signature(key, content)}", TOAST_SECONDS, secure=secure)
@@ -57,7 +56,7 @@ def no_toast(*, secure: bool) -> Header:
     return _set(TOAST, "", 0, secure=secure)
 
 
-def read_toast(key: str, value: str) -> dict[str, Any] | None:
+def read_toast(key: str, value: str) -> dict[str, object] | None:
     """Return the message of a cookie, or None if there is none or this session did not sign it."""
     content, _, signature = value.partition(".")
     if not content or not hmac.compare_digest(_signature(key, content).encode(), signature.encode(errors="replace")):

@@ -125,7 +125,7 @@ class ConsoleRequest:
 
     # Answers.
 
-    def render(self, template: str, *, status: int = 200, **values: Any) -> Answer:
+    def render(self, template: str, *, status: int = 200, **values: object) -> Answer:
         """Return a page: with the shell, or only its block ``content`` if htmx asks for a part."""
         toast = self._take_toast()
         context = {**self._context(), "toast": toast, **values}
@@ -137,7 +137,7 @@ class ConsoleRequest:
             html = templating.render(template, context)
         return Answer(status, html.encode(), (HTML, *self._after_toast(toast)))
 
-    def fragment(self, template: str, *, status: int = 200, toast: str | None = None, **values: Any) -> Answer:
+    def fragment(self, template: str, *, status: int = 200, toast: str | None = None, **values: object) -> Answer:
         """Return a part of a page. ``toast`` shows a message beside it."""
         context = {**self._context(), "toast": {"text": toast, "undo": None}, **values}
         html = templating.render(template, context)
@@ -217,7 +217,7 @@ class ConsoleRequest:
     def csrf_field(self) -> Markup:
         return HIDDEN.format(CSRF, csrf.masked_token(self.signed_in) if self.person is not None else "")
 
-    def _context(self) -> dict[str, Any]:
+    def _context(self) -> dict[str, object]:
         shared = {
             "request": self,
             "may": self.may,
@@ -251,7 +251,7 @@ class ConsoleRequest:
         chosen = self.cookies.get(cookies.THEME, "")
         return chosen if chosen in ("light", "dark") else ""
 
-    def _take_toast(self) -> dict[str, Any] | None:
+    def _take_toast(self) -> dict[str, object] | None:
         value = self.cookies.get(cookies.TOAST, "")
         return cookies.read_toast(self.signed_in.token, value) if value and self.person is not None else None
 

@@ -1,7 +1,7 @@
 """Run a staff flow for a request, or try out what it would do."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 async def run(
-    request: ConsoleRequest, flow: Callable[..., Awaitable[Result]], *arguments: Any, **options: Any
+    request: ConsoleRequest, flow: Callable[..., Awaitable[Result]], *arguments: object, **options: object
 ) -> Result:
     """Run a flow with the access of the signed-in person, again after a conflict."""
 

@@ -6,7 +6,6 @@ Every template has the functions of ``formats`` as filters, ``asset`` for addres
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from studiogate.console.framework import assets, formats
 from studiogate.templating import templates_in
@@ -26,11 +25,11 @@ _environment.filters.update(
 _environment.globals.update(asset=assets.ASSETS.address, theme_address=assets.THEMES.address)
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
+def render(template: str, values: Mapping[str, object]) -> str:
     return _environment.get_template(template).render(values)
 
 
-def render_block(template: str, block: str, values: Mapping[str, Any]) -> str:
+def render_block(template: str, block: str, values: Mapping[str, object]) -> str:
     """Return one block of a template, without the page around it. What the template imports at its top is executed
     first: its first output comes from the template that it extends."""
     found = _environment.get_template(template)

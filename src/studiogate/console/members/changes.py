@@ -1,7 +1,6 @@
 """Create a member, change the profile, suspend, and add a note."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
@@ -54,7 +53,7 @@ async def change(request: ConsoleRequest) -> Answer:
     return request.go_to(address(changed["id"]), toast="Saved.")
 
 
-def _given(request: ConsoleRequest) -> Mapping[str, Any]:
+def _given(request: ConsoleRequest) -> Mapping[str, object]:
     """Return the fields that were typed; an empty email or phone is cleared."""
     same = untouched(request.form, FIELDS)
     posted = {name: request.form[name] for name in FIELDS if name in request.form and name not in same}
@@ -115,7 +114,7 @@ async def _set_suspended(request: ConsoleRequest, *, suspended: bool) -> Answer:
     return request.go_to(own_page(request.form.get("next")) or address(done), toast=text, undo=undo)
 
 
-async def show_member(request: ConsoleRequest, template: str, **values: Any) -> Answer:
+async def show_member(request: ConsoleRequest, template: str, **values: object) -> Answer:
     """Show a form about the member that the path names."""
     async with request.database.connection() as connection:
         member = await member_of(connection, request)

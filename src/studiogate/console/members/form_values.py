@@ -33,6 +33,6 @@ def only_faults(*read: object) -> list[Fault]:
     return [each for each in read if isinstance(each, Fault)]
 
 
-def value(read: Any) -> Any:
+def value(read: object) -> Any:
     """Return what was read from a field, None in place of a fault. Callers have refused faults before."""
     return None if isinstance(read, Fault) else read

@@ -1,7 +1,6 @@
 """The forms that a member has sent, their answers, what was agreed to, and links that open a form for the member."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from studiogate.console.form_links import link_address
@@ -63,11 +62,11 @@ async def answers(request: ConsoleRequest) -> Answer:
     return show(request, "members/answers.html", member, submission=sent, answers=shown)
 
 
-def _labels(fields: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _labels(fields: Sequence[Mapping[str, object]]) -> dict[str, str]:
     return {str(each.get("key")): str(each.get("label") or each.get("key")) for each in fields}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return an answer in words: a file by its name, several choices with commas."""
     if isinstance(value, Mapping):
         return str(
@@ -121,7 +120,7 @@ async def _link_page(request: ConsoleRequest, url: str | None) -> Answer:
         page = paging.page_of(request)
         found = paging.rows_of(await forms.list_forms(connection, request.access, page, False))
     here = address(member["id"], "form-link")
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "sends_mail": _sends_mail(request),
         "options": [(each["id"], each["title"]) for each in found.rows],
         "after": page.cursor,

@@ -159,7 +159,7 @@ async def _effects(
     return effects
 
 
-async def _names(request: ConsoleRequest, found: ClassDetails, values: Mapping[str, Any]) -> dict[str, str]:
+async def _names(request: ConsoleRequest, found: ClassDetails, values: Mapping[str, object]) -> dict[str, str]:
     """Return the names of a new room and a new instructor."""
     if not any(name in values and values[name] != _text(found.row[name]) for name in UNDOABLE):
         return {}
@@ -203,5 +203,5 @@ def _undo(found: ClassDetails, form: ClassForm) -> UndoAction | None:
     return UndoAction(class_path(row["id"]), {**fields, "confirmed": "on"})
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return None if value is None else str(value)

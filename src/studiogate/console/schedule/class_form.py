@@ -35,7 +35,7 @@ class Times(NamedTuple):
         start = local_instant(self.day, self.start, zone)
         return start, start + timedelta(minutes=self.minutes)
 
-    def as_values(self, zone: ZoneInfo) -> dict[str, Any]:
+    def as_values(self, zone: ZoneInfo) -> dict[str, object]:
         start, end = self.instants(zone)
         return {"start_time": instant_text(start), "end_time": instant_text(end)}
 
@@ -43,13 +43,13 @@ class Times(NamedTuple):
 class ClassForm(NamedTuple):
     """The values that were typed, by the names of the flows' fields, and the times if they were given."""
 
-    values: dict[str, Any]
+    values: dict[str, object]
     times: Times | None
 
     def class_values(self, zone: ZoneInfo) -> dict[str, Any]:
         return {**self.values, **(self.times.as_values(zone) if self.times else {})}
 
-    def series_values(self, stored: Mapping[str, Any], moved_from: date) -> dict[str, Any]:
+    def series_values(self, stored: Mapping[str, Any], moved_from: date) -> dict[str, object]:
         """Return the values for a series; a class moved to another weekday moves that weekday of the pattern."""
         if self.times is None:
             return self.values
@@ -67,7 +67,7 @@ def read_class_form(form: Mapping[str, str], stored: ClassDetails | None = None)
     """
     same = untouched(form, FIELDS)
     form = {name: value for name, value in form.items() if name not in same}
-    values: dict[str, Any] = {name: form[name].strip() for name in TEXTS if name in form}
+    values: dict[str, object] = {name: form[name].strip() for name in TEXTS if name in form}
     if values.get("description") == "":
         values["description"] = None
     values |= {name: form[name] or None for name in CHOICES if name in form}

@@ -1,7 +1,5 @@
 """Create a class, from the form or from the time that was dragged in the calendar."""
 
-from typing import Any
-
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import read_date
 from studiogate.console.framework.request import ConsoleRequest
@@ -79,7 +77,7 @@ async def check_class(request: ConsoleRequest) -> Answer:
     return request.fragment("schedule/_clashes.html", warnings=texts)
 
 
-async def _completed(request: ConsoleRequest, week: Week, form: ClassForm) -> dict[str, Any]:
+async def _completed(request: ConsoleRequest, week: Week, form: ClassForm) -> dict[str, object]:
     """Return the values with what was left empty: the title of the class type, the seats of the room."""
     values = {**form.class_values(week.zone), "location_id": str(week.place.id)}
     if values.get("title") and values.get("capacity") is not None:

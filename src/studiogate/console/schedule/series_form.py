@@ -20,7 +20,7 @@ NO_WEEKDAY = Fault((), "value_error", "Choose at least one weekday.")
 
 def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
     """Return the values that were typed, by the names of the flows' fields; the flow says what is wrong with them."""
-    values: dict[str, Any] = {name: form.get(name, "").strip() or None for name in ("description", *CHOICES)}
+    values: dict[str, object] = {name: form.get(name, "").strip() or None for name in ("description", *CHOICES)}
     values |= {name: name in form for name in SWITCHES}
     values |= {name: number(form.get(name, "")) for name in ("capacity", "minutes", "every_weeks")}
     values |= {
@@ -32,7 +32,7 @@ def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
     return {**values, "first_date": form.get("first_date", "")} if new else _touched(values, form)
 
 
-def _touched(values: dict[str, Any], form: Mapping[str, str]) -> dict[str, Any]:
+def _touched(values: dict[str, object], form: Mapping[str, str]) -> dict[str, object]:
     """Return the values of the fields that somebody changed in the form."""
     same = untouched(form, FIELDS)
     others: dict[str, tuple[str, ...]] = {"local_start": ("start",), "weekdays": WEEKDAYS}

@@ -10,12 +10,12 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.warnings import WarningCode, conflict_text
 
 
-def conflict_warnings(refusal: Refusal) -> list[Mapping[str, Any]] | None:
+def conflict_warnings(refusal: Refusal) -> list[Mapping[str, object]] | None:
     """Return the warnings of a strict refusal, or None if it is another one."""
     return list(refusal.details["warnings"]) if refusal.code is Code.SCHEDULE_CONFLICT else None
 
 
-def warning_texts(warnings: Iterable[Mapping[str, Any]], zone: ZoneInfo) -> list[str]:
+def warning_texts(warnings: Iterable[Mapping[str, object]], zone: ZoneInfo) -> list[str]:
     """Return the sentences of warnings, with times as the location's clocks show them."""
     return [_in_local_time(each, zone) for each in warnings]
 

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studiogate.domain.csv_import.verdicts import HEADER, Verdict
 from studiogate.storage.studio_file.diff import RowChange
@@ -61,6 +61,6 @@ class Preview:
         return [*self._faults, *self._others][:SHOWN]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     text = "" if value is None else str(value)
     return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "\N{HORIZONTAL ELLIPSIS}"

@@ -219,7 +219,7 @@ def _credits_after(membership: MembershipFacts | None, returned: int) -> int | N
     return membership.credits_remaining + returned
 
 
-def _fee_json(fee: LateFee | None, purchase_id: UUID | None) -> dict[str, Any] | None:
+def _fee_json(fee: LateFee | None, purchase_id: UUID | None) -> dict[str, object] | None:
     if fee is None:
         return None
     return {"amount": fee.amount, "currency": fee.currency, "status": "pending", "purchase_id": _text(purchase_id)}

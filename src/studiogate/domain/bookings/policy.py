@@ -57,12 +57,12 @@ class Policy:
     waiver_form_id: UUID | None = None
 
     @classmethod
-    def from_json(cls, members: Mapping[str, Any]) -> "Policy":
+    def from_json(cls, members: Mapping[str, object]) -> "Policy":
         """Read validated members. Absent ones get their default and unknown ones are ignored, so that a policy frozen
         by an older or a newer release can be read."""
         return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
 
-    def as_json(self) -> Mapping[str, Any]:
+    def as_json(self) -> Mapping[str, object]:
         return _serialized_once(self)
 
     def booking_opens_at(self, start: datetime) -> datetime | None:
@@ -116,7 +116,7 @@ def _read(name: str, value: Any) -> Any:
 
 
 @lru_cache(maxsize=1000)
-def _serialized_once(policy: Policy) -> Mapping[str, Any]:
+def _serialized_once(policy: Policy) -> Mapping[str, object]:
     """Return a policy as JSON members. Cached: many bookings share a policy, and each of their receipts contains it."""
     return {name: _written(getattr(policy, name)) for name in POLICY_MEMBERS}
 
@@ -126,10 +126,10 @@ def _written(value: object) -> object:
 
 
 def resolve_policy(
-    studio: Mapping[str, Any] | None = None,
-    location: Mapping[str, Any] | None = None,
-    class_type: Mapping[str, Any] | None = None,
-    class_: Mapping[str, Any] | None = None,
+    studio: Mapping[str, object] | None = None,
+    location: Mapping[str, object] | None = None,
+    class_type: Mapping[str, object] | None = None,
+    class_: Mapping[str, object] | None = None,
 ) -> Policy:
     """Resolve the policy member by member: the class overrides the class type, then the location, then the studio.
 

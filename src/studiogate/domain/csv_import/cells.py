@@ -1,7 +1,7 @@
 """Read the cells of one field: what a text means in the mapping, then its type, then the rules of the studio file."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.csv_import import formats
@@ -18,7 +18,7 @@ NORMALIZED = frozenset({"email", "phone"})
 # Fields that are read together with others, or looked up.
 UNCHECKED = frozenset({FieldType.PART, FieldType.REFERENCE})
 
-Parser: TypeAlias = Callable[[str], Any]
+Parser: TypeAlias = Callable[[str], object]
 
 
 class CellReader:
@@ -26,14 +26,14 @@ class CellReader:
 
     def __init__(self, name: str, mapping: ColumnMapping, directory: Directory) -> None:
         type_ = mapping.kind.fields[name]
-        self._meanings: Mapping[str, Any] = mapping.values.get(name, {})
+        self._meanings: Mapping[str, object] = mapping.values.get(name, {})
         self._parse = _parser(type_, name, mapping, directory.zone)
         self._check = _checks(mapping.kind).get(name) if type_ not in UNCHECKED else None
         self._normalized = name in NORMALIZED
         self._setting = directory.setting
         self._decimal = mapping.decimal if type_ is FieldType.AMOUNT else None
 
-    def read(self, given: Any, currency: str | None) -> Any:
+    def read(self, given: object, currency: str | None) -> object:
         """Return the value of a cell or a default, for a row in this currency or else the studio's."""
         if isinstance(given, str) and self._meanings:
             given = self._meanings.get(given.casefold(), given)
@@ -44,13 +44,13 @@ class CellReader:
         checked = check(self._check, given, self._setting)
         return checked if self._normalized else given
 
-    def _parsed(self, text: str, currency: str | None) -> Any:
+    def _parsed(self, text: str, currency: str | None) -> object:
         if self._decimal is not None:
             return formats.read_amount(text, self._decimal, currency or self._setting.currency)
         return self._parse(text) if self._parse else text
 
 
-def check(reader: Reader, value: Any, setting: Setting) -> Any:
+def check(reader: Reader, value: object, setting: Setting) -> object:
     """Return what a reader of the studio file makes of a value; raise WrongCellError if it refuses the value."""
     try:
         return reader(value, setting)

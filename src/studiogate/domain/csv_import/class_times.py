@@ -33,7 +33,7 @@ def class_times(cells: Mapping[str, Any], formats: Formats, zone: ZoneInfo) -> d
     return {name: time.astimezone(UTC).isoformat() for name, time in times.items() if time is not None}
 
 
-def _start(cells: Mapping[str, Any], formats: Formats) -> Written | None:
+def _start(cells: Mapping[str, object], formats: Formats) -> Written | None:
     day, start = cells.get("date"), cells.get("start_time")
     if day is None:
         return None if start is None else read_date(str(start), formats["start_time"])
@@ -42,7 +42,7 @@ def _start(cells: Mapping[str, Any], formats: Formats) -> Written | None:
     return Written(read_date(str(day), formats["date"]).day, read_clock(str(start)))
 
 
-def _end(cells: Mapping[str, Any], formats: Formats, start: Written, zone: ZoneInfo) -> datetime | None:
+def _end(cells: Mapping[str, object], formats: Formats, start: Written, zone: ZoneInfo) -> datetime | None:
     text = cells.get("end_time")
     if text is None:
         return None

@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from studiogate.domain.csv_import.encoding import STATED
 from studiogate.domain.csv_import.formats import DateFormat, WrongFormatError, check_formats
@@ -39,8 +38,8 @@ class ColumnMapping:
     source: str
     columns: Mapping[str, tuple[str, ...]]
     dates: Mapping[str, tuple[DateFormat, ...]]
-    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
     only: Mapping[str, frozenset[str]] = field(default_factory=dict)
     skip: Mapping[str, frozenset[str]] = field(default_factory=dict)
     clear: frozenset[str] = frozenset()
@@ -64,12 +63,12 @@ def parse_mapping(text: str, name: str, kind: Kind, more_dates: Sequence[str] = 
 
 
 class _Parser:
-    def __init__(self, document: dict[str, Any], kind: Kind, more_dates: Sequence[str]) -> None:
+    def __init__(self, document: dict[str, object], kind: Kind, more_dates: Sequence[str]) -> None:
         self._top = document
         self._kind = kind
         self._faults: list[str] = []
         self._more_dates = more_dates
-        self._own: dict[str, Any] = self._table(document, kind.name)
+        self._own: dict[str, object] = self._table(document, kind.name)
 
     def mapping(self, name: str) -> ColumnMapping:
         if self._kind.name not in self._top:
@@ -101,19 +100,19 @@ class _Parser:
     def _fault(self, place: str, message: str) -> None:
         self._faults.append(f"{place} {message}")
 
-    def _known(self, table: Mapping[str, Any], names: Sequence[str], place: str) -> None:
+    def _known(self, table: Mapping[str, object], names: Sequence[str], place: str) -> None:
         for name in table:
             if name not in names:
                 self._fault(f"{place}{name}", f"is not known here: {', '.join(names)} are")
 
-    def _table(self, within: Mapping[str, Any], name: str) -> dict[str, Any]:
+    def _table(self, within: Mapping[str, object], name: str) -> dict[str, object]:
         found = within.get(name, {})
         if isinstance(found, dict):
             return found
         self._fault(name, "must be a table")
         return {}
 
-    def _choice(self, table: Mapping[str, Any], name: str, allowed: Sequence[str], default: str) -> str:
+    def _choice(self, table: Mapping[str, object], name: str, allowed: Sequence[str], default: str) -> str:
         found = table.get(name, default)
         if found not in (*allowed, default):
             self._fault(name, f"must be one of {', '.join(map(repr, allowed))}")
@@ -126,7 +125,7 @@ class _Parser:
             return ""
         return source.strip()
 
-    def _field_names(self, place: str, names: Any) -> list[str]:
+    def _field_names(self, place: str, names: object) -> list[str]:
         if not isinstance(names, list | dict) or not all(isinstance(name, str) for name in names):
             self._fault(f"{self._kind.name}.{place}", "must name fields")
             return []
@@ -136,7 +135,7 @@ class _Parser:
                 self._fault(f"{self._kind.name}.{place}.{name}", f"is no field of {self._kind.name}: {fields}")
         return [name for name in names if name in self._kind.fields]
 
-    def _texts(self, place: str, value: Any) -> tuple[str, ...]:
+    def _texts(self, place: str, value: object) -> tuple[str, ...]:
         texts = [value] if isinstance(value, str) else value
         if isinstance(texts, list) and texts and all(isinstance(text, str) and text.strip() for text in texts):
             return tuple(text.strip() for text in texts)
@@ -158,7 +157,7 @@ class _Parser:
         dated = [name for name, type_ in self._kind.fields.items() if type_ in _DATED]
         return {name: tuple(self._formats(f"dates.{name}", own[name]) if name in own else everywhere) for name in dated}
 
-    def _formats(self, place: str, given: Any) -> list[DateFormat]:
+    def _formats(self, place: str, given: object) -> list[DateFormat]:
         try:
             formats = [DateFormat(text) for text in (self._texts(place, given) if given else ())]
             check_formats(formats)
@@ -167,7 +166,7 @@ class _Parser:
             return []
         return formats
 
-    def _values(self) -> dict[str, dict[str, Any]]:
+    def _values(self) -> dict[str, dict[str, object]]:
         given = self._table(self._own, "values")
         names = self._field_names("values", given)
         tables = {name: self._table(given, name) for name in names}
@@ -176,11 +175,11 @@ class _Parser:
             for name, table in tables.items()
         }
 
-    def _defaults(self) -> dict[str, Any]:
+    def _defaults(self) -> dict[str, object]:
         given = self._table(self._own, "defaults")
         return {name: given[name] for name in self._field_names("defaults", given) if self._plain(name, given[name])}
 
-    def _plain(self, name: str, value: Any) -> bool:
+    def _plain(self, name: str, value: object) -> bool:
         if isinstance(value, str | bool) or (isinstance(value, int) and value >= 0):
             return True
         self._fault(f"{self._kind.name}.{name}", "must be given as a text, a whole number, true or false")

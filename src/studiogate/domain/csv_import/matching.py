@@ -46,7 +46,7 @@ class Row:
     member: str | None
     member_email: str | None
     values: dict[str, Any]
-    defaults: dict[str, Any]
+    defaults: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _without_email(row: Row, facts: Facts, mapping: ColumnMapping, reason: str) 
     )
 
 
-def _member_fault(row: Row, facts: Facts, values: dict[str, Any]) -> Decision | None:
+def _member_fault(row: Row, facts: Facts, values: dict[str, object]) -> Decision | None:
     """Fill in the member. The external id decides, because the email may be a family's; return a fault if neither is
     known."""
     found = facts.member_id or facts.email_member_id
@@ -151,7 +151,7 @@ def _member_fault(row: Row, facts: Facts, values: dict[str, Any]) -> Decision | 
     return None
 
 
-def _new(row: Row, kind: Kind, values: dict[str, Any]) -> Decision:
+def _new(row: Row, kind: Kind, values: dict[str, object]) -> Decision:
     if kind.name in {"members", "leads"} and not (values.get("first_name") or values.get("last_name")):
         if kind.name == "members":
             return _fault("first_name", "is required for a new member")

@@ -114,7 +114,7 @@ class Translator:
         for name, text in given.items():
             self._read_into(row, row.values, name, text)
 
-    def _read_into(self, row: Translated, values: dict[str, Any], name: str, given: Any) -> None:
+    def _read_into(self, row: Translated, values: dict[str, object], name: str, given: object) -> None:
         currency = row.values.get("currency") or row.defaults.get("currency")
         try:
             values[name] = self._cells[name].read(given, currency)
@@ -184,7 +184,7 @@ class Translator:
         return DERIVED + hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _split_name(values: dict[str, Any]) -> None:
+def _split_name(values: dict[str, object]) -> None:
     """Split a full name at its last space, unless the row also has a first or a last name."""
     name = values.pop("name", None)
     if name is not None and not {"first_name", "last_name"} & values.keys():

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studiogate.domain.forms.answer_checks import CHECKS, Field, Setting, shape_fault
 from studiogate.domain.forms.definition import FieldType
@@ -25,7 +25,7 @@ class Consent(NamedTuple):
 class Judgement(NamedTuple):
     """The answers to visible fields, every fault in what was sent, the consents given and the uploads referenced."""
 
-    data: dict[str, Any]
+    data: dict[str, object]
     faults: list[Fault]
     consents: list[Consent]
     upload_ids: list[str]

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from studiogate.domain.forms.redirect_urls import encoded_url
 from studiogate.domain.forms.values import as_instant
@@ -15,7 +14,7 @@ MAX_DEFINITION = 256 * 1024
 TOO_LARGE = f"must have at most {MAX_DEFINITION} bytes, fields and settings together, as JSON"
 
 # The optional members of a FormField, with their defaults; null if there is no default.
-FIELD_DEFAULTS: Mapping[str, Any] = {
+FIELD_DEFAULTS: Mapping[str, object] = {
     "required": False,
     "placeholder": None,
     "options": None,
@@ -38,12 +37,12 @@ FIELD_DEFAULTS: Mapping[str, Any] = {
 INSTANTS = ("opens_at", "closes_at")
 
 
-def completed_fields(fields: Sequence[Any]) -> list[Any]:
+def completed_fields(fields: Sequence[object]) -> list[object]:
     """Return the fields with their members in the given order and missing members appended."""
     return [_completed(each) if isinstance(each, Mapping) else each for each in fields]
 
 
-def _completed(field: Mapping[str, Any]) -> dict[str, Any]:
+def _completed(field: Mapping[str, object]) -> dict[str, object]:
     given = {name: FIELD_DEFAULTS.get(name) if value is None else value for name, value in field.items()}
     missing = {name: value for name, value in FIELD_DEFAULTS.items() if name not in given}
     completed = given | missing
@@ -53,7 +52,7 @@ def _completed(field: Mapping[str, Any]) -> dict[str, Any]:
     return completed
 
 
-def canonical_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def canonical_settings(settings: Mapping[str, object]) -> dict[str, object]:
     """Return validated settings with instants in UTC and the redirect_url encoded."""
     return {name: _canonical(name, value) if isinstance(value, str) else value for name, value in settings.items()}
 
@@ -65,14 +64,14 @@ def _canonical(name: str, value: str) -> str:
     return value if instant is None else instant_text(instant)
 
 
-def definition_size(fields: Sequence[Any], settings: Mapping[str, Any]) -> int:
+def definition_size(fields: Sequence[object], settings: Mapping[str, object]) -> int:
     """Return the size of a definition as JSON in bytes. Members equal to their default, which responses add, do not
     count."""
     given = [_without_defaults(each) if isinstance(each, Mapping) else each for each in fields]
     return len(json_text(given).encode()) + len(json_text(settings).encode())
 
 
-def _without_defaults(field: Mapping[str, Any]) -> dict[str, Any]:
+def _without_defaults(field: Mapping[str, object]) -> dict[str, object]:
     given = {name: value for name, value in field.items() if not _is_default(name, value)}
     rule = given.get("display_when")
     if isinstance(rule, Mapping) and rule.get("value", True) is None:

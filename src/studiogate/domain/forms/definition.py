@@ -124,7 +124,7 @@ _MEMBERS: Mapping[str, Check] = {
 }
 
 
-def _option_faults(field: Mapping[str, Any]) -> list[DefinitionFault]:
+def _option_faults(field: Mapping[str, object]) -> list[DefinitionFault]:
     options = field.get("options")
     if options is not None and not isinstance(options, list):
         return [(("options",), "must be an array")]
@@ -160,7 +160,7 @@ def _rating_faults(bounds: Mapping[str, Any]) -> list[DefinitionFault]:
     return [((name,), f"must be from 1 to {MAX_RATING} for a rating") for name in wrong]
 
 
-def _duplicate_keys(fields: Mapping[int, Mapping[str, Any]]) -> list[DefinitionFault]:
+def _duplicate_keys(fields: Mapping[int, Mapping[str, object]]) -> list[DefinitionFault]:
     first: dict[str, int] = {}
     faults: list[DefinitionFault] = []
     for index, field in fields.items():

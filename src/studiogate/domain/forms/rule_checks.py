@@ -49,7 +49,7 @@ def _rule_faults(fields: Mapping[int, Mapping[str, Any]]) -> list[DefinitionFaul
     return faults + _search_faults(rules, types)
 
 
-def _faults_of_rule(rule: object, types: Mapping[str, Any]) -> list[DefinitionFault]:
+def _faults_of_rule(rule: object, types: Mapping[str, object]) -> list[DefinitionFault]:
     if not isinstance(rule, Mapping):
         return [((), "must be an object with field_key, op and value")]
     faults: list[DefinitionFault] = []
@@ -73,7 +73,7 @@ def _value_faults(value: object) -> list[DefinitionFault]:
     return []
 
 
-def _values(value: object) -> list[Any]:
+def _values(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
@@ -107,7 +107,7 @@ def _keys_on_cycles(followed: Mapping[str, str]) -> set[str]:
     return cyclic
 
 
-def _search_faults(rules: Mapping[int, Any], types: Mapping[str, Any]) -> list[DefinitionFault]:
+def _search_faults(rules: Mapping[int, object], types: Mapping[str, object]) -> list[DefinitionFault]:
     searches = 0
     for index, rule in rules.items():
         if not isinstance(rule, Mapping) or rule.get("op") not in _SEARCHING:

@@ -55,7 +55,7 @@ def setting_faults(settings: object) -> list[DefinitionFault]:
     return faults + _window_faults(settings)
 
 
-def read_settings(settings: Mapping[str, Any]) -> FormSettings:
+def read_settings(settings: Mapping[str, object]) -> FormSettings:
     """Return stored settings as values. A member that fails its check (from an old import) counts as absent."""
     given = {
         name: _READERS.get(name, _as_it_is)(settings[name])
@@ -106,7 +106,7 @@ _CHECKS: Mapping[str, Check] = {
 Reader: TypeAlias = Callable[[Any], Any]
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> object:
     return value
 
 
@@ -122,7 +122,7 @@ _READERS: Mapping[str, Reader] = {
 }
 
 
-def _window_faults(settings: Mapping[str, Any]) -> list[DefinitionFault]:
+def _window_faults(settings: Mapping[str, object]) -> list[DefinitionFault]:
     known = read_settings(settings)
     if (known.closes_at or datetime.max.replace(tzinfo=UTC)) > (known.opens_at or datetime.min.replace(tzinfo=UTC)):
         return []

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from studiogate.domain.forms.answers import DATA, named_uploads
 from studiogate.domain.forms.definition import FieldType
@@ -14,11 +13,11 @@ MAX_FILES_PER_STUDIO = 100_000
 MEBIBYTE = 1024 * 1024
 
 
-def file_keys(fields: Sequence[Mapping[str, Any]]) -> list[str]:
+def file_keys(fields: Sequence[Mapping[str, object]]) -> list[str]:
     return [str(field.get("key")) for field in fields if field.get("type") == FieldType.FILE_UPLOAD]
 
 
-def too_many_files(fields: Sequence[Mapping[str, Any]], answers: Mapping[str, Any]) -> Fault | None:
+def too_many_files(fields: Sequence[Mapping[str, object]], answers: Mapping[str, object]) -> Fault | None:
     """Return a fault at the field with which the answers exceed the files allowed per submission, or None."""
     count = 0
     for field in fields:

@@ -175,7 +175,7 @@ def _not(test: Test) -> Test:
     return lambda given, wanted, state: not test(given, wanted, state)
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Test:
+def _ordered(compare: Callable[[object, Any], bool]) -> Test:
     def test(given: _Given, wanted: list[Comparable], _state: _State) -> bool:
         if len(given.values) != 1 or len(wanted) != 1:
             return False

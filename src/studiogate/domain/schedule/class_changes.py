@@ -29,7 +29,7 @@ class StoredClass(NamedTuple):
         return bool(self.row["start_time"] <= self.now)
 
 
-def changed_values(values: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+def changed_values(values: Mapping[str, object], row: Mapping[str, object]) -> dict[str, Any]:
     """Return the values that differ from those of the row."""
     return {name: value for name, value in values.items() if _differs(name, value, row[name])}
 
@@ -40,7 +40,7 @@ def _differs(name: str, value: Any, stored: Any) -> bool:
     return bool(value != (str(stored) if isinstance(stored, UUID) else stored))
 
 
-def class_change_refusal(stored: StoredClass, changed: Mapping[str, Any]) -> Refusal | None:
+def class_change_refusal(stored: StoredClass, changed: Mapping[str, object]) -> Refusal | None:
     """Refuse a change of a cancelled or started class, below the booked count, or that takes chosen spots away."""
     if not changed:
         return None

@@ -2,7 +2,6 @@
 
 import math
 import re
-from typing import Any
 
 from studiogate.domain.staff_input import Fields, by_name, read_fields
 from studiogate.domain.studio_file import schedule as file
@@ -20,13 +19,13 @@ def fields_of(section: Section, *without: str) -> Fields:
     return by_name(*(member for member in section.members if member.name not in (*KEPT_BY_THE_SYSTEM, *without)))
 
 
-def _colour(value: Any, _setting: Setting) -> str:
+def _colour(value: object, _setting: Setting) -> str:
     if not isinstance(value, str) or not _COLOUR.fullmatch(value):
         raise WrongValueError(((), 'must be a colour such as "#2f5d50"'))
     return value
 
 
-def _coordinate(value: Any, setting: Setting) -> float:
+def _coordinate(value: object, setting: Setting) -> float:
     number: float = v.number(value, setting)
     if not math.isfinite(number):
         raise WrongValueError(((), "must be a finite number"))
@@ -36,7 +35,7 @@ def _coordinate(value: Any, setting: Setting) -> float:
 SPOT = by_name(required("label", v.name(v.MAX_INDEXED, 1)), optional("x", _coordinate), optional("y", _coordinate))
 
 
-def _spots(value: Any, setting: Setting) -> list[Values]:
+def _spots(value: object, setting: Setting) -> list[Values]:
     """Read the list of a room's spots; labels are unique in a room."""
     if not isinstance(value, list) or len(value) > MAX_SPOTS:
         raise WrongValueError(((), f"must be an array of at most {MAX_SPOTS} spots"))

@@ -23,7 +23,7 @@ class Referenced(NamedTuple):
 References = Mapping[str, Referenced]
 
 
-def reference_faults(values: Mapping[str, Any], found: References, forms: Collection[str]) -> Iterator[Fault]:
+def reference_faults(values: Mapping[str, object], found: References, forms: Collection[str]) -> Iterator[Fault]:
     """Yield a fault for each reference of ``values`` to a row that is missing, not permitted or deactivated.
 
     ``found`` has the permitted rows by field, ``forms`` the ids of the forms that exist among ``waiver_form_ids``.
@@ -46,7 +46,7 @@ def waiver_form_ids(values: Mapping[str, Any]) -> list[str]:
     return [form_id] if form_id else []
 
 
-def currency_faults(currency: str, policies: Mapping[str, Mapping[str, Any]]) -> Iterator[Fault]:
+def currency_faults(currency: str, policies: Mapping[str, Mapping[str, object]]) -> Iterator[Fault]:
     """Yield a fault for each stored policy, by the name of its row, whose late fee does not fit a new currency."""
     for owner, policy in policies.items():
         for member, message in policy_faults(policy, currency):

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.instants import instant_text, overlaps
@@ -44,9 +44,9 @@ class ScheduleWarning(NamedTuple):
 
     code: WarningCode
     message: str
-    details: Mapping[str, Any] = {}
+    details: Mapping[str, object] = {}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         return {"code": self.code.value, "message": self.message, **self.details}
 
 

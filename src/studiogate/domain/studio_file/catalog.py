@@ -28,7 +28,7 @@ def _money(*members: str) -> RowCheck:
     return check
 
 
-def _interval(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _interval(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["price_type"] == "recurring" and values["interval"] is None:
         yield ("interval",), "is required on a recurring price"
     if values["price_type"] == "one_time" and values["interval"] is not None:

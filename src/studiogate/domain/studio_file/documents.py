@@ -20,7 +20,7 @@ CONSENT_TEXTS = ("slug", "version", "text_sha256", "at")
 
 
 @shaped({"type": "object"})
-def policy(value: Any, setting: Setting) -> str:
+def policy(value: object, setting: Setting) -> str:
     if not isinstance(value, dict):
         raise wrong("must be an object")
     faults = policy_faults(value, setting.currency)
@@ -37,7 +37,7 @@ def policy(value: Any, setting: Setting) -> str:
         "additionalProperties": False,
     }
 )
-def mail_switches(value: Any, _setting: Setting) -> str:
+def mail_switches(value: object, _setting: Setting) -> str:
     """Read which kinds of mails to members are switched on or off."""
     if not isinstance(value, dict):
         raise wrong("must be an object")
@@ -52,14 +52,14 @@ def mail_switches(value: Any, _setting: Setting) -> str:
 
 
 @shaped({"type": "object"})
-def json_object(value: Any, _setting: Setting) -> str:
+def json_object(value: object, _setting: Setting) -> str:
     if not isinstance(value, dict):
         raise wrong("must be an object")
     return _written(value)
 
 
 @shaped({"type": "string", "contentEncoding": "base64"})
-def logo(value: Any, _setting: Setting) -> Logo:
+def logo(value: object, _setting: Setting) -> Logo:
     """Read an image, as base64."""
     try:
         content = base64.b64decode(value, validate=True) if isinstance(value, str) else b""
@@ -72,7 +72,7 @@ def logo(value: Any, _setting: Setting) -> Logo:
 
 
 @shaped({"type": "array"})
-def json_array(value: Any, _setting: Setting) -> str:
+def json_array(value: object, _setting: Setting) -> str:
     if not isinstance(value, list):
         raise wrong("must be an array")
     return _written(value)
@@ -88,7 +88,7 @@ def json_array(value: Any, _setting: Setting) -> str:
         },
     }
 )
-def consents(value: Any, _setting: Setting) -> str:
+def consents(value: object, _setting: Setting) -> str:
     """Read what a person agreed to: the field of each consent, and the text that was shown."""
     if not isinstance(value, list):
         raise wrong("must be an array")
@@ -98,7 +98,7 @@ def consents(value: Any, _setting: Setting) -> str:
     return _written(value)
 
 
-def _consent_faults(place: int, consent: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:
+def _consent_faults(place: int, consent: object) -> Iterator[tuple[tuple[int | str, ...], str]]:
     if not isinstance(consent, dict):
         yield (place,), "must be an object"
         return
@@ -133,13 +133,13 @@ def form_settings(value: Any, _setting: Setting) -> str:
     return _written(canonical_settings(value))
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     if _deeper_than(value, MAX_DEPTH):
         raise wrong("is nested too deeply")
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _deeper_than(value: Any, levels: int) -> bool:
+def _deeper_than(value: object, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value

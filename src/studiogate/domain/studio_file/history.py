@@ -30,7 +30,7 @@ LEDGER_REASONS: Mapping[str, tuple[int | None, bool]] = {
 }
 
 
-def _position(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _position(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if (values["status"] == WaitlistStatus.WAITING) != (values["position"] is not None):
         yield ("position",), "is set exactly while the entry is waiting"
 

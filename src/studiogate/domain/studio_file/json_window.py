@@ -30,7 +30,7 @@ class _RefusedError(ValueError):
     """The value can be parsed but is not allowed here."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
         names = [name for name, _ in pairs]
@@ -39,7 +39,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _constant(literal: str) -> Any:
+def _constant(literal: str) -> object:
     raise _RefusedError(f"{literal} is no JSON value")
 
 
@@ -99,7 +99,7 @@ class Window:
             message = "the file ends in the middle" if self._begun else "the file is empty"
         return BrokenFileError(self._line + self._text.count("\n", 0, self._position), message)
 
-    def _decode(self, decoder: json.JSONDecoder) -> tuple[Any, int]:
+    def _decode(self, decoder: json.JSONDecoder) -> tuple[object, int]:
         while True:
             try:
                 value, end = decoder.raw_decode(self._text, self._position)
@@ -141,7 +141,7 @@ class Window:
             raise BrokenFileError(self._line + rest.count("\n"), "the file is not encoded in UTF-8") from None
 
 
-def _text_fault(value: Any) -> str | None:
+def _text_fault(value: object) -> str | None:
     """Return a fault if a string contains what the database cannot store: U+0000 or an unpaired surrogate."""
     if isinstance(value, str):
         if "\0" in value:

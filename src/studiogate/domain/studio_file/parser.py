@@ -40,7 +40,7 @@ def read_elements(read: Callable[[int], bytes]) -> Iterator[Element | Fault]:
         raise window.broken("something follows the end of the object")
 
 
-def read_studio(read: Callable[[int], bytes]) -> Any:
+def read_studio(read: Callable[[int], bytes]) -> object:
     """Return the studio's own row, which may be anywhere in the file, or None if it is missing."""
     found = (each for each in read_elements(read) if isinstance(each, Element) and each.section == STUDIO.name)
     studio = next(found, None)

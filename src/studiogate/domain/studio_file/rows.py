@@ -9,11 +9,11 @@ from studiogate.domain.studio_file.values import Reader, Setting, WrongValueErro
 
 Values: TypeAlias = dict[str, Any]
 RowFaults: TypeAlias = list[tuple[Loc, str]]
-RowCheck: TypeAlias = Callable[[Mapping[str, Any], Setting], Iterable[tuple[Loc, str]]]
+RowCheck: TypeAlias = Callable[[Mapping[str, object], Setting], Iterable[tuple[Loc, str]]]
 
 # The name under which the values of a row say which members the file gives, as a bit mask: see ``Section.bit``.
 GIVEN = "given"
-_REQUIRED: Any = object()
+_REQUIRED: object = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +23,21 @@ class Member:
 
     name: str
     read: Reader
-    default: Any = _REQUIRED
-    null: Any = _REQUIRED
+    default: object = _REQUIRED
+    null: object = _REQUIRED
 
     @property
     def required(self) -> bool:
         """Whether a new row must have the member."""
         return self.default is _REQUIRED
 
-    def absent_value(self, setting: Setting) -> Any:
+    def absent_value(self, setting: Setting) -> object:
         """Return the value of a new row without the member; None if it must have it."""
         if self.required:
             return None
         return self.default(setting) if callable(self.default) else self.default
 
-    def null_value(self, setting: Setting) -> Any:
+    def null_value(self, setting: Setting) -> object:
         """Return the value that null stands for."""
         if self.null is _REQUIRED:
             raise WrongValueError(((), "must not be null"))
@@ -49,7 +49,7 @@ def required(name: str, read: Reader) -> Member:
     return Member(name, read)
 
 
-def optional(name: str, read: Reader, default: Any = None) -> Member:
+def optional(name: str, read: Reader, default: object = None) -> Member:
     """Return a member whose default also is what null stands for."""
     return Member(name, read, default, default)
 
@@ -97,7 +97,7 @@ class RowReader:
         self._rules = [(rule, section.bit(*rule.needs)) for rule in section.rules]
         self._identified = section.bit("id")
 
-    def read(self, row: Any) -> tuple[Values, RowFaults]:
+    def read(self, row: object) -> tuple[Values, RowFaults]:
         """Return the values of the members that could be read, and the faults; a row with any fault is invalid."""
         if not isinstance(row, dict):
             return {}, [((), "must be an object")]

@@ -110,7 +110,7 @@ def _class_times(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple
         yield ("end_time",), f"must be at most {LONGEST_CLASS.days} days after start_time"
 
 
-def _of_series(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _of_series(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if (values["series_id"] is None) != (values["series_date"] is None):
         yield ("series_date",), "is given exactly for a class with a series_id"
 

@@ -29,7 +29,7 @@ def studio_file_schema() -> dict[str, Any]:
 
 def _row(section: Section) -> Shape:
     nested = {each.name: {"type": ["array", "null"], "items": _row(each)} for each in section.nested}
-    ignored: dict[str, Any] = dict.fromkeys(sorted(section.derived | {"object"}), True)
+    ignored: dict[str, object] = dict.fromkeys(sorted(section.derived | {"object"}), True)
     names = [member.name for member in section.members]
     new = [member.name for member in section.members if member.required]
     return {

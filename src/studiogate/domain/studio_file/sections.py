@@ -5,7 +5,6 @@ default too. ``docs/studio-file.md`` describes every member.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.studio_file import documents
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 
-def _waiting(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _waiting(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["status"] == BookingStatus.WAITLISTED and values["class_spot_id"] is not None:
         yield ("class_spot_id",), "must be null: a waitlisted booking holds no spot"
 

@@ -31,7 +31,7 @@ class ClosureMode(StrEnum):
 
 
 @shaped({"type": "array", "items": {"type": "string", "pattern": f"^({_ANY_CASE})$"}, "minItems": 1, "maxItems": 7})
-def weekdays(value: Any, _setting: Setting) -> list[int]:
+def weekdays(value: object, _setting: Setting) -> list[int]:
     """Read names of weekdays, whole or three letters; return their ISO numbers in order."""
     if not isinstance(value, list) or not value or len(value) > len(DAY_NAMES):
         raise wrong('must be an array of weekdays, such as ["monday", "thursday"]')
@@ -41,7 +41,7 @@ def weekdays(value: Any, _setting: Setting) -> list[int]:
 
 
 @shaped({"type": "string", "pattern": f"^{_TIME.pattern}$"})
-def local_time(value: Any, _setting: Setting) -> time:
+def local_time(value: object, _setting: Setting) -> time:
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         raise wrong('must be a time of day such as "18:30"')
     return time.fromisoformat(value)

@@ -47,7 +47,7 @@ class Setting:
     timezone: str = "UTC"
 
 
-Reader: TypeAlias = Callable[[Any, Setting], Any]
+Reader: TypeAlias = Callable[[object, Setting], Any]
 Shape: TypeAlias = dict[str, Any]
 AnyReader = TypeVar("AnyReader", bound=Reader)
 
@@ -80,7 +80,7 @@ def wrong(message: str) -> WrongValueError:
 
 def text(most: int = MAX_NAME, least: int = 0) -> Reader:
     @shaped({"type": "string", "minLength": least, "maxLength": most})
-    def read(value: Any, _setting: Setting) -> str:
+    def read(value: object, _setting: Setting) -> str:
         if not isinstance(value, str) or not least <= len(value) <= most:
             raise wrong(f"must be a string of {least} to {most} characters")
         return value
@@ -93,7 +93,7 @@ def name(most: int = MAX_NAME, least: int = 0) -> Reader:
     read_text = text(most, least)
 
     @shaped(SHAPES[read_text])
-    def read(value: Any, setting: Setting) -> str:
+    def read(value: object, setting: Setting) -> str:
         given: str = read_text(value, setting)
         fault = name_fault(given, most)
         if fault is not None:
@@ -104,7 +104,7 @@ def name(most: int = MAX_NAME, least: int = 0) -> Reader:
 
 
 @shaped({"type": "boolean"})
-def boolean(value: Any, _setting: Setting) -> bool:
+def boolean(value: object, _setting: Setting) -> bool:
     if not isinstance(value, bool):
         raise wrong("must be true or false")
     return value
@@ -112,7 +112,7 @@ def boolean(value: Any, _setting: Setting) -> bool:
 
 def whole(least: int = 0, most: int = MAX_WHOLE) -> Reader:
     @shaped({"type": "integer", "minimum": least, "maximum": most})
-    def read(value: Any, _setting: Setting) -> int:
+    def read(value: object, _setting: Setting) -> int:
         # A bool is an int in Python, but not in JSON.
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise wrong(f"must be a whole number from {least} to {most}")
@@ -122,7 +122,7 @@ def whole(least: int = 0, most: int = MAX_WHOLE) -> Reader:
 
 
 @shaped({"type": "number"})
-def number(value: Any, _setting: Setting) -> float:
+def number(value: object, _setting: Setting) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise wrong("must be a number")
     try:
@@ -137,7 +137,7 @@ def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Read
     meaning = {**allowed, **(also or {})}
 
     @shaped({"enum": list(meaning)})
-    def read(value: Any, _setting: Setting) -> str:
+    def read(value: object, _setting: Setting) -> str:
         if not isinstance(value, str) or value not in meaning:
             raise wrong(f"must be one of {', '.join(allowed)}")
         return meaning[value]
@@ -146,7 +146,7 @@ def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Read
 
 
 @shaped({"type": "string", "pattern": "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"})
-def identifier(value: Any, _setting: Setting) -> str:
+def identifier(value: object, _setting: Setting) -> str:
     parsed = parse_id(value)
     if parsed is None:
         raise wrong("must be a uuid of 36 characters")
@@ -154,7 +154,7 @@ def identifier(value: Any, _setting: Setting) -> str:
 
 
 @shaped({"type": "string", "format": "date-time", "pattern": f"^{_INSTANT.pattern}$"})
-def instant(value: Any, _setting: Setting) -> datetime:
+def instant(value: object, _setting: Setting) -> datetime:
     if not isinstance(value, str) or not _INSTANT.fullmatch(value):
         raise wrong('must be a date-time with an offset, such as "2026-03-01T09:30:00Z"')
     try:
@@ -167,7 +167,7 @@ def instant(value: Any, _setting: Setting) -> datetime:
 
 
 @shaped({"type": "string", "format": "date", "pattern": f"^{_DATE.pattern}$"})
-def calendar_date(value: Any, _setting: Setting) -> date:
+def calendar_date(value: object, _setting: Setting) -> date:
     try:
         day = date.fromisoformat(value) if isinstance(value, str) and _DATE.fullmatch(value) else None
     except ValueError:
@@ -183,35 +183,35 @@ def _timezones() -> frozenset[str]:
 
 
 @shaped({"type": "string", "examples": ["America/New_York"]})
-def timezone(value: Any, _setting: Setting) -> str:
+def timezone(value: object, _setting: Setting) -> str:
     if not isinstance(value, str) or value not in _timezones():
         raise wrong('must be an IANA timezone, such as "America/New_York"')
     return value
 
 
 @shaped({"type": "string", "pattern": "^[A-Z]{3}$"})
-def currency(value: Any, _setting: Setting) -> str:
+def currency(value: object, _setting: Setting) -> str:
     if not is_currency(value):
         raise wrong("must be a currency code of three capital letters")
     return str(value)
 
 
 @shaped({"type": "string", "pattern": "^[A-Z]{2}$"})
-def country(value: Any, _setting: Setting) -> str:
+def country(value: object, _setting: Setting) -> str:
     if not isinstance(value, str) or value not in _COUNTRIES:
         raise wrong('must be a country code of two capital letters, such as "US"')
     return value
 
 
 @shaped({"type": "string", "pattern": f"^{_SLUG.pattern}$", "maxLength": MAX_INDEXED})
-def slug(value: Any, _setting: Setting) -> str:
+def slug(value: object, _setting: Setting) -> str:
     if not isinstance(value, str) or len(value) > MAX_INDEXED or not _SLUG.fullmatch(value):
         raise wrong("must be lower-case letters, digits and single hyphens between them")
     return value
 
 
 @shaped({"type": "string", "pattern": f"^{_AMOUNT.pattern}$"})
-def amount(value: Any, _setting: Setting) -> Decimal:
+def amount(value: object, _setting: Setting) -> Decimal:
     """Read an amount. Its number of decimals is checked later against the row's currency, see ``decimals_fault``."""
     if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
         raise wrong('must be a decimal string such as "15.00"')
@@ -224,7 +224,7 @@ def decimals_fault(money: Decimal, of_currency: str) -> str | None:
 
 
 @shaped({"type": "string"})
-def email(value: Any, _setting: Setting) -> str:
+def email(value: object, _setting: Setting) -> str:
     normalized = normalize_email(value) if isinstance(value, str) else None
     if normalized is None:
         raise wrong("must be an email address")
@@ -232,7 +232,7 @@ def email(value: Any, _setting: Setting) -> str:
 
 
 @shaped({"type": "string"})
-def phone(value: Any, setting: Setting) -> str:
+def phone(value: object, setting: Setting) -> str:
     normalized = normalize_phone(value, setting.country) if isinstance(value, str) else None
     if normalized is None:
         raise wrong(f"must be a phone number, international or of {setting.country or 'the studio'}")
@@ -240,7 +240,7 @@ def phone(value: Any, setting: Setting) -> str:
 
 
 @shaped({"type": "string", "pattern": f"^{_DIGEST.pattern}$"})
-def digest(value: Any, _setting: Setting) -> bytes:
+def digest(value: object, _setting: Setting) -> bytes:
     """Read a SHA-256 digest."""
     if not isinstance(value, str) or not _DIGEST.fullmatch(value):
         raise wrong("must be 64 hexadecimal digits in lower case")
@@ -251,19 +251,19 @@ _line = text()
 
 
 @shaped({"type": "array", "items": SHAPES[_line]})
-def texts(value: Any, setting: Setting) -> list[str]:
+def texts(value: object, setting: Setting) -> list[str]:
     return _each(value, _line, setting)
 
 
 @shaped({"type": "array", "items": SHAPES[identifier]})
-def identifiers(value: Any, setting: Setting) -> list[str]:
+def identifiers(value: object, setting: Setting) -> list[str]:
     return _each(value, identifier, setting)
 
 
-def _each(value: Any, read: Reader, setting: Setting) -> list[Any]:
+def _each(value: object, read: Reader, setting: Setting) -> list[Any]:
     if not isinstance(value, list):
         raise wrong("must be an array")
-    taken: list[Any] = []
+    taken: list[object] = []
     faults: list[tuple[Loc, str]] = []
     for index, item in enumerate(value):
         try:

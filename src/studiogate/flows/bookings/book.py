@@ -186,7 +186,7 @@ async def foresee(
     return promote.foresee(situation, people) if member_id in people.members else NO_MEMBER
 
 
-def _validation(decision: BookingDecision) -> dict[str, Any]:
+def _validation(decision: BookingDecision) -> dict[str, object]:
     return {
         "object": "booking_validation",
         "bookable": not decision.reasons,
@@ -197,5 +197,5 @@ def _validation(decision: BookingDecision) -> dict[str, Any]:
     }
 
 
-def _reasons(reasons: Sequence[Refusal]) -> list[dict[str, Any]]:
+def _reasons(reasons: Sequence[Refusal]) -> list[dict[str, object]]:
     return [{"code": each.code.value, "message": each.message, "details": dict(each.details)} for each in reasons]

@@ -6,7 +6,7 @@ lock. Partners get ``booking.cancelled``, whose receipt says that the booking wa
 whoever was promoted into the freed seat, then ``booking.created``. If the new class refuses, nothing has happened.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -39,7 +39,7 @@ class Move(NamedTuple):
 class Moved(NamedTuple):
     """The receipt of the old booking, and the new booking."""
 
-    receipt: dict[str, Any]
+    receipt: dict[str, object]
     booked: Booked
 
 

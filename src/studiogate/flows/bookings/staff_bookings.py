@@ -78,7 +78,7 @@ def _entry_of(people: PeopleSituation, entry_id: UUID) -> WaitingEntry:
 @staff_flow(Permission.BOOKINGS)
 async def cancel_booking(
     connection: Connection, access: Access, booking_id: UUID, reason: str | None = None
-) -> dict[str, Any] | Refusal:
+) -> dict[str, object] | Refusal:
     """Cancel a booking for the studio, even after the start: no fee, the credit is returned. Returns the receipt."""
     faults = Override(reason=reason).faults
     if faults:
@@ -100,5 +100,5 @@ async def cancel_for_studio(
     (done,) = await cancel.cancel_together(connection, [Asked(WriteContext(access), wanted)])
     if not isinstance(done, Stored):
         return done if isinstance(done, Refusal) else NOT_FOUND
-    receipt: dict[str, Any] = json.loads(done.body)
+    receipt: dict[str, object] = json.loads(done.body)
     return receipt

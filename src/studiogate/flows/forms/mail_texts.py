@@ -51,7 +51,7 @@ class LinkContent:
     timezone: str
 
 
-def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[Answer]:
+def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, object]) -> list[Answer]:
     """Return questions and answers in the form's order. Signatures and files are mentioned, not sent."""
     ordered = sorted(fields, key=lambda field: field.get("order") or 0)
     return [
@@ -59,7 +59,7 @@ def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> li
     ]
 
 
-def _shown(field: Mapping[str, Any], value: Any) -> str:
+def _shown(field: Mapping[str, Any], value: object) -> str:
     kind = field.get("type")
     if kind == FieldType.SIGNATURE:
         return "(signed)" if value else ""
@@ -95,7 +95,7 @@ def link_message(content: LinkContent, mail_id: UUID, sender: str, now: datetime
     return mail_message.write(envelope, _body("form_link", values), now)
 
 
-def _body(template: str, values: Mapping[str, Any]) -> Body:
+def _body(template: str, values: Mapping[str, object]) -> Body:
     text, html = (_TEMPLATES.get_template(f"{template}.{part}").render(values) for part in ("txt", "html"))
     return Body(text, html)
 

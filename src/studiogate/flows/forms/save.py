@@ -38,7 +38,7 @@ class WantedForm:
     slug: str | None = None
     description: str | None = None
     fields: list[Any] = field(default_factory=list)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     status: str = FormStatus.DRAFT
 
 
@@ -100,7 +100,7 @@ def _steps(before: FormContent, after: FormContent) -> list[FormContent]:
     return [after] if only_the_status else [between, after]
 
 
-def _size_refusal(given: Mapping[str, Any], after: FormContent) -> Refusal | None:
+def _size_refusal(given: Mapping[str, object], after: FormContent) -> Refusal | None:
     """Refuse a given definition that is too large; an older form that is larger can still be renamed or archived."""
     names = [name for name in ("fields", "settings") if name in given]
     if not names or definition_size(after.fields, after.settings) <= MAX_DEFINITION:

@@ -47,7 +47,7 @@ class QueuedLink(NamedTuple):
 
 
 @staff_flow(Permission.FORMS)
-async def create(connection: Connection, access: Access, given: Mapping[str, Any]) -> dict[str, Any] | Refusal:
+async def create(connection: Connection, access: Access, given: Mapping[str, object]) -> dict[str, Any] | Refusal:
     """Create a form from its attributes; return it as partners who manage forms see it."""
     values, faults = read_form(given, new=True)
     if faults:
@@ -62,8 +62,8 @@ async def create(connection: Connection, access: Access, given: Mapping[str, Any
 
 @staff_flow(Permission.FORMS)
 async def change(
-    connection: Connection, access: Access, form_id: UUID, given: Mapping[str, Any]
-) -> dict[str, Any] | Refusal:
+    connection: Connection, access: Access, form_id: UUID, given: Mapping[str, object]
+) -> dict[str, object] | Refusal:
     """Replace each given attribute of a form whole, and keep the absent ones; publish and archive are statuses."""
     values, faults = read_form(given, new=False)
     if faults:
@@ -75,7 +75,7 @@ async def change(
         outcome = await save.update(connection, access, str(form_id), values)
     if isinstance(outcome, Refusal):
         return outcome
-    form: dict[str, Any] = json.loads(outcome)
+    form: dict[str, object] = json.loads(outcome)
     return form
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
@@ -41,7 +41,7 @@ class WantedSubmission:
 
     submitter_email: str
     submitter_name: str | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
     member_id: UUID | None = None
     page_token: str | None = None
 
@@ -143,7 +143,9 @@ def _invalid(faults: list[Fault]) -> Refusal:
     return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
 
 
-async def _judge(connection: Connection, access: Access, form: FormSituation, answers: Mapping[str, Any]) -> Judgement:
+async def _judge(
+    connection: Connection, access: Access, form: FormSituation, answers: Mapping[str, object]
+) -> Judgement:
     too_many = too_many_files(form.fields, answers)
     named = [] if too_many else [each for each in named_uploads(form.fields, answers) if parse_id(each)]
     uploads = await storage.waiting_uploads(connection, access, form.id, named) if named else {}

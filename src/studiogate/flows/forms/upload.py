@@ -32,7 +32,7 @@ class FormForUpload:
     """The file fields of a form by their keys, and why it takes no submissions now; None if it does."""
 
     form_id: UUID
-    fields: Mapping[str, Mapping[str, Any]]
+    fields: Mapping[str, Mapping[str, object]]
     closed: NotAccepting | None
 
     @property
@@ -41,7 +41,7 @@ class FormForUpload:
         return max((size_limit(each) for each in self.fields.values()), default=DEFAULT_MAX_SIZE)
 
 
-def size_limit(field: Mapping[str, Any]) -> int:
+def size_limit(field: Mapping[str, object]) -> int:
     given = field.get("max_file_size")
     return given if isinstance(given, int) else DEFAULT_MAX_SIZE
 
@@ -60,7 +60,7 @@ async def open_for_uploads(connection: Connection, access: Access, form_id: str 
     return form if isinstance(form, Refusal) or form.closed is None else not_accepting(form.closed)
 
 
-def _file_fields(form: FormSituation) -> dict[str, Mapping[str, Any]]:
+def _file_fields(form: FormSituation) -> dict[str, Mapping[str, object]]:
     return {str(each["key"]): each for each in form.fields if each.get("type") == FieldType.FILE_UPLOAD}
 
 

@@ -63,7 +63,7 @@ def _paths(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {each["id"]: f"files/{safe_name(number, each['filename'])}" for number, each in enumerate(files, 1)}
 
 
-def _shown(person: Person) -> dict[str, Any]:
+def _shown(person: Person) -> dict[str, object]:
     """Return the sections for person.json, without the names under which files are stored here."""
     files = [
         {name: value for name, value in each.items() if name != "stored_name"} for each in person.sections["files"]

@@ -28,12 +28,14 @@ from studiogate.storage.members import KeptMember
 
 
 @staff_flow(Permission.MEMBERS)
-async def create(connection: Connection, access: Access, given: Mapping[str, Any]) -> dict[str, Any] | Refusal:
+async def create(connection: Connection, access: Access, given: Mapping[str, object]) -> dict[str, Any] | Refusal:
     """Create a member, convert the lead with the same email, and adopt earlier submissions; return the member."""
     return await create_within(connection, access, given)
 
 
-async def create_within(connection: Connection, access: Access, given: Mapping[str, Any]) -> dict[str, Any] | Refusal:
+async def create_within(
+    connection: Connection, access: Access, given: Mapping[str, object]
+) -> dict[str, object] | Refusal:
     """Do the same inside a transaction."""
     values, faults = read_member(given, await studio.country_of(connection, access))
     if faults:
@@ -48,15 +50,15 @@ async def create_within(connection: Connection, access: Access, given: Mapping[s
 
 @staff_flow(Permission.MEMBERS)
 async def change(
-    connection: Connection, access: Access, member_id: UUID, given: Mapping[str, Any]
+    connection: Connection, access: Access, member_id: UUID, given: Mapping[str, object]
 ) -> dict[str, Any] | Refusal:
     """Change the given fields of a member; return the member. A new email converts and adopts as a new member does."""
     return await change_within(connection, access, member_id, given)
 
 
 async def change_within(
-    connection: Connection, access: Access, member_id: UUID, given: Mapping[str, Any]
-) -> dict[str, Any] | Refusal:
+    connection: Connection, access: Access, member_id: UUID, given: Mapping[str, object]
+) -> dict[str, object] | Refusal:
     """Do the same inside a transaction."""
     values, faults = read_member_changes(given, await studio.country_of(connection, access))
     if faults:
@@ -97,12 +99,12 @@ def _appears(before: Profile, after: Profile) -> bool:
     return after.email != before.email or (before.role == MemberRole.LEAD and after.role != MemberRole.LEAD)
 
 
-async def wire_form(connection: Connection, access: Access, member_id: UUID) -> dict[str, Any]:
+async def wire_form(connection: Connection, access: Access, member_id: UUID) -> dict[str, object]:
     """Return a member as GET /members/{id} does."""
     wire = await storage.read_member(connection, access, str(member_id))
     if wire is None:
         raise AssertionError("a locked member can be read")
-    member: dict[str, Any] = json.loads(wire)
+    member: dict[str, object] = json.loads(wire)
     return member
 
 

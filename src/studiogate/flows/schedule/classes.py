@@ -98,7 +98,7 @@ async def _changed(connection: Connection, access: Access, given: Given, stored:
     return invalid(faults) or refusal or changed
 
 
-async def _write(connection: Connection, access: Access, class_id: UUID, changed: Mapping[str, Any]) -> int:
+async def _write(connection: Connection, access: Access, class_id: UUID, changed: Mapping[str, object]) -> int:
     """Write, record and announce the change of a locked class; return how many waiting members were promoted."""
     await class_clock.announce_first(connection, access, class_id)
     if TIMES & set(changed):
@@ -138,5 +138,5 @@ def slot_of(values: Mapping[str, Any]) -> Slot:
     return Slot(values.get("id") or new_id(), values["title"], start, values["end_time"], room_id, instructor_id)
 
 
-def _id(value: Any) -> UUID | None:
+def _id(value: object) -> UUID | None:
     return None if value is None else read_id(str(value))

@@ -1,7 +1,6 @@
 """Locations: create, change, deactivate. One location of a studio is its primary one."""
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -64,13 +63,13 @@ async def deactivate(
     return await rows.deactivate(connection, access, Subject(KIND, location_id), LOCATION, strict=strict)
 
 
-def _primary_refusal(access: Access, values: Mapping[str, Any]) -> Refusal | None:
+def _primary_refusal(access: Access, values: Mapping[str, object]) -> Refusal | None:
     """Refuse to choose the primary location to staff who are limited to some: it changes another one as well."""
     return access.refusal_without_all_locations(Permission.SCHEDULE) if "is_primary" in values else None
 
 
 async def _make_room_for_primary(
-    connection: Connection, access: Access, values: Mapping[str, Any], location_id: UUID | None = None
+    connection: Connection, access: Access, values: Mapping[str, object], location_id: UUID | None = None
 ) -> None:
     """If this location becomes the primary one, the former one no longer is. The studio's row serializes this."""
     if values.get("is_primary") is not True:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -37,7 +37,7 @@ class Saved(NamedTuple):
 class Given(NamedTuple):
     """The values for a row by field, and whether warnings refuse the change."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     strict: bool = False
 
 
@@ -52,7 +52,7 @@ async def read_values(
     return invalid(faults or await missing_references(connection, access, values)) or values
 
 
-async def missing_references(connection: Connection, access: Access, values: Mapping[str, Any]) -> list[Fault]:
+async def missing_references(connection: Connection, access: Access, values: Mapping[str, object]) -> list[Fault]:
     """Return a fault for each row that the values refer to and that is missing, not permitted or deactivated."""
     found = await rows.referenced(connection, access, values)
     return list(reference_faults(values, found, await rows.forms_of(connection, access, values)))
@@ -64,7 +64,7 @@ async def create(connection: Connection, access: Access, kind: str, fields: Fiel
     return values if isinstance(values, Refusal) else Saved(await create_row(connection, access, kind, values))
 
 
-async def create_row(connection: Connection, access: Access, kind: str, values: Mapping[str, Any]) -> UUID:
+async def create_row(connection: Connection, access: Access, kind: str, values: Mapping[str, object]) -> UUID:
     """Insert a row and record it. Must run inside a transaction."""
     row_id = new_id()
     async with audited(connection, access, f"{kind}.create", Subject(kind, row_id)):
@@ -74,7 +74,7 @@ async def create_row(connection: Connection, access: Access, kind: str, values: 
 
 @asynccontextmanager
 async def inherited_policy(
-    connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, Any]
+    connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, object]
 ) -> AsyncIterator[None]:
     """Announce the classes to come whose times change because the block changes a policy that they inherit.
 
@@ -90,7 +90,7 @@ async def inherited_policy(
 
 
 async def change_row(
-    connection: Connection, access: Access, subject: Subject, values: Mapping[str, Any], action: str
+    connection: Connection, access: Access, subject: Subject, values: Mapping[str, object], action: str
 ) -> None:
     """Change a locked row and record what differs. Must run inside a transaction."""
     kind, row_id = subject
@@ -102,7 +102,7 @@ async def change_row(
 
 
 async def deactivation(
-    connection: Connection, access: Access, subject: Subject, values: Mapping[str, Any], strict: bool
+    connection: Connection, access: Access, subject: Subject, values: Mapping[str, object], strict: bool
 ) -> Warnings | Refusal:
     """Return the warnings of a change that deactivates the row: classes to come that still use it.
 

@@ -6,7 +6,7 @@ Classes are never deleted, because partners know them: one that the pattern no l
 
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -44,7 +44,7 @@ KIND = "series"
 class SeriesChange(NamedTuple):
     """New values for a series by field; with ``from_date``, only for its classes from that date on."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     from_date: date | None = None
     strict: bool = False
 

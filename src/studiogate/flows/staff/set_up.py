@@ -8,7 +8,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.encryption import Sealer, SealError
@@ -70,7 +70,7 @@ def _is_valid(sealer: Sealer, token: str, now: datetime) -> bool:
         return False
 
 
-async def create_studio(visit: Visit, values: Mapping[str, Any], owner: Owner) -> Started | Refusal:
+async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner) -> Started | Refusal:
     """Create the first studio and its owner, and sign the owner in: all of it or nothing."""
     email = normalize_email(owner.email)
     wrong = [*name_faults(owner.name), *password_faults(owner.password, email or ""), *([] if email else [NO_EMAIL])]

@@ -4,7 +4,6 @@ The import that creates a studio leaves a single entry: everything in the studio
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields
@@ -21,7 +20,9 @@ from studiogate.storage.studio_file.table_types import Table
 ACTION = "studio.import"
 
 
-def studio_change(access: Access, stored: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> RowChange | None:
+def studio_change(
+    access: Access, stored: Mapping[str, object] | None, wanted: Mapping[str, object]
+) -> RowChange | None:
     """Return what the file changes in the studio's own row, or None. ``wanted`` has the given columns by name."""
     old = stored or {}
     fields = {

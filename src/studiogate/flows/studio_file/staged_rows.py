@@ -66,7 +66,7 @@ class StagedRows:
         self._faulty.clear()
         self._waiting = 0
 
-    def _add_nested(self, section: Section, outer: Element, outer_id: Any) -> None:
+    def _add_nested(self, section: Section, outer: Element, outer_id: object) -> None:
         given = outer.value.get(section.name)
         if given is None:
             return
@@ -77,7 +77,7 @@ class StagedRows:
             place = f"{outer.place}.{section.name}[{index}]"
             self._add(section.name, self._readers[section.name], place, row, {OUTER[section.name]: outer_id})
 
-    def _add(self, section: str, reader: RowReader, place: str, row: Any, more: Values) -> Values:
+    def _add(self, section: str, reader: RowReader, place: str, row: object, more: Values) -> Values:
         self._number += 1
         self._waiting += 1
         values, wrong = reader.read(row)

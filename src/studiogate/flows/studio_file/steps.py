@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
@@ -79,7 +79,7 @@ class Import:
             return refused(self._faults, self._warnings)
         return await self._apply(access, studio, rows.tables)
 
-    def _studio_in_the_file(self) -> Any:
+    def _studio_in_the_file(self) -> object:
         """Read the studio first: other rows depend on its country and currency, and it may come last in the file."""
         self._file.seek(0)
         try:

@@ -23,7 +23,7 @@ OF_THE_STUDIO = ("currency", "country", "timezone")
 NO_STUDIO = "00000000-0000-0000-0000-000000000000"
 
 
-def id_in(row: Any) -> UUID:
+def id_in(row: object) -> UUID:
     """Return the id that the file gives the studio, or that of no studio if it cannot be read."""
     values, _ = RowReader(STUDIO, Setting()).read(row)
     return UUID(values.get("id", NO_STUDIO))
@@ -32,7 +32,7 @@ def id_in(row: Any) -> UUID:
 class StudioRow:
     """``exists`` is whether the studio is stored."""
 
-    def __init__(self, row: Any, stored: dict[str, Any] | None, faults: Faults) -> None:
+    def __init__(self, row: object, stored: dict[str, Any] | None, faults: Faults) -> None:
         self._stored = stored
         self._values: dict[str, Any] = {}
         self._faults = faults
@@ -52,7 +52,7 @@ class StudioRow:
         """Return whether the row is about the studio of the access."""
         return self.identified and UUID(self._values["id"]) == access.studio_id
 
-    def _read(self, row: Any) -> None:
+    def _read(self, row: object) -> None:
         own = row.get("currency") if isinstance(row, dict) else None
         known = replace(self._setting_now(), currency=str(own)) if is_currency(own) else self._setting_now()
         self._values, faults = RowReader(STUDIO, known).read(row)

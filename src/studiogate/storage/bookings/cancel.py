@@ -7,7 +7,7 @@ The rows of the classes and members are locked, so counters can be changed.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -103,7 +103,7 @@ class NewCancellation(NamedTuple):
     receipt_id: UUID
     receipt: str
     purchase_id: UUID | None
-    previous_attributes: Mapping[str, Any]
+    previous_attributes: Mapping[str, object]
     access: Access
     once: Once | None
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED

@@ -241,7 +241,7 @@ async def count_late_cancels(connection: Connection, access: Access, member_id: 
     return int(await connection.fetchval(LATE_CANCELS, access.studio_id, member_id, since))
 
 
-def _waiting(situation: ClassSituation, row: dict[str, Any], member_row: dict[str, Any]) -> WaitingEntry:
+def _waiting(situation: ClassSituation, row: dict[str, Any], member_row: dict[str, object]) -> WaitingEntry:
     frozen = _frozen(row["policy"]) or situation.policy
     member = _member(situation, member_row, frozen)
     return WaitingEntry(

@@ -7,7 +7,7 @@ and lets foreign key checks of other transactions pass.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -232,7 +232,7 @@ def _not_shared(row: Record) -> NotShared | None:
     return TRY_AGAIN if row["member_id"] is None else None
 
 
-def _arguments(access: Access, claims: Sequence[Claim]) -> dict[str, Any]:
+def _arguments(access: Access, claims: Sequence[Claim]) -> dict[str, object]:
     return {"studio": access.studio_id, "locations": access.location_ids, "claims": claim_rows(claims)}
 
 

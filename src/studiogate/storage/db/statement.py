@@ -22,15 +22,15 @@ class Statement:
         self._text = _NAME.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", text)
         self._names = tuple(numbers)
 
-    async def rows(self, connection: Connection, **values: Any) -> list[Record]:
+    async def rows(self, connection: Connection, **values: object) -> list[Record]:
         return await connection.fetch(self._text, *self._arguments(values))
 
-    async def row(self, connection: Connection, **values: Any) -> Record:
+    async def row(self, connection: Connection, **values: object) -> Record:
         """Return the only row."""
         (row,) = await connection.fetch(self._text, *self._arguments(values))
         return row
 
-    def _arguments(self, values: dict[str, Any]) -> list[Any]:
+    def _arguments(self, values: dict[str, Any]) -> list[object]:
         if len(values) != len(self._names):
             raise TypeError(f"the statement names {sorted(self._names)}, given are {sorted(values)}")
         return [values[name] for name in self._names]

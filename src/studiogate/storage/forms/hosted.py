@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -67,7 +66,7 @@ class PageForm:
     title: str
     slug: str
     description: str | None
-    fields: list[dict[str, Any]]
+    fields: list[dict[str, object]]
     settings: FormSettings
     status: str
     version: int

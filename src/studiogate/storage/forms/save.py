@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -57,12 +57,12 @@ class FormContent:
     title: str
     slug: str
     description: str | None
-    fields: list[Any]
-    settings: Mapping[str, Any]
+    fields: list[object]
+    settings: Mapping[str, object]
     status: str
 
     @property
-    def columns(self) -> tuple[Any, ...]:
+    def columns(self) -> tuple[object, ...]:
         fields, settings = json_text(self.fields), json_text(dict(self.settings))
         return self.title, self.slug, self.description, fields, settings, self.status
 

@@ -89,7 +89,7 @@ class FormSituation:
     status: str
     version: int
     title: str
-    fields: list[dict[str, Any]]
+    fields: list[dict[str, object]]
     settings: FormSettings
     country: str
     now: datetime
@@ -101,7 +101,7 @@ class NewSubmission:
     form: FormSituation
     submitter_name: str | None
     submitter_email: str
-    data: dict[str, Any]
+    data: dict[str, object]
     consents: Sequence[Consent]
     upload_ids: Sequence[str]
     member_id: UUID | None

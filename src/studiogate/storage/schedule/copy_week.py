@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -86,7 +86,7 @@ async def read_existing(
 
 async def insert_copies(
     connection: Connection, access: Access, copies: Sequence[Copy]
-) -> list[tuple[UUID, dict[str, Any]]]:
+) -> list[tuple[UUID, dict[str, object]]]:
     """Insert the copies; return the new rows with their ids, in the same order."""
     ids = [new_id() for _ in copies]
     rows = await connection.fetch(

@@ -5,7 +5,6 @@ the stored row from the JSON, so no statement is put together from names that a 
 """
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -87,19 +86,19 @@ async def lock_row(connection: Connection, access: Access, kind: str, row_id: UU
 
 
 async def insert_row(
-    connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, Any]
+    connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, object]
 ) -> None:
     await connection.execute(INSERTS[kind], access.studio_id, row_id, as_json(values))
 
 
 async def update_row(
-    connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, Any]
+    connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, object]
 ) -> None:
     """Replace the given columns of a row; the others stay."""
     await connection.execute(UPDATES[kind], access.studio_id, row_id, as_json(values))
 
 
-async def referenced(connection: Connection, access: Access, values: Mapping[str, Any]) -> dict[str, Referenced]:
+async def referenced(connection: Connection, access: Access, values: Mapping[str, object]) -> dict[str, Referenced]:
     """Return the permitted rows that the values refer to, by field."""
     fields = ("location_id", "room_id", "class_type_id", "instructor_id")
     rows = await connection.fetch(
@@ -108,7 +107,7 @@ async def referenced(connection: Connection, access: Access, values: Mapping[str
     return {row["field"]: Referenced(row["active"], row["name"], row["capacity"], row["location_id"]) for row in rows}
 
 
-async def forms_of(connection: Connection, access: Access, values: Mapping[str, Any]) -> set[str]:
+async def forms_of(connection: Connection, access: Access, values: Mapping[str, object]) -> set[str]:
     """Return which of the forms that a given policy requires exist."""
     rows = await connection.fetch(
         "select id from forms where studio_id = $1 and id = any($2::uuid[])", access.studio_id, waiver_form_ids(values)

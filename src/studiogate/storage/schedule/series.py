@@ -237,7 +237,7 @@ async def detach(connection: Connection, access: Access, class_ids: Sequence[UUI
     await connection.execute(DETACH, access.studio_id, list(class_ids))
 
 
-async def closed_days(connection: Connection, access: Access, location_id: Any, days: Days) -> list[Days]:
+async def closed_days(connection: Connection, access: Access, location_id: object, days: Days) -> list[Days]:
     """Return the closures of a location within a range."""
     rows = await connection.fetch(CLOSED, access.studio_id, location_id, days.first, days.last)
     return [Days(row["first_date"], row["last_date"]) for row in rows]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -23,7 +23,7 @@ class RowChange(NamedTuple):
     place: str
     id: UUID
     created: bool
-    fields: dict[str, list[Any]]
+    fields: dict[str, list[object]]
 
 
 async def row_changes(connection: Connection, access: Access, table: Table) -> AsyncIterator[RowChange]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
@@ -30,19 +29,19 @@ CHANGE = f"""
 RENAME = "update studios set slug = $2 where studio_id = $1 and slug <> $2 returning true"
 
 
-async def read(connection: Connection, access: Access) -> dict[str, Any] | None:
+async def read(connection: Connection, access: Access) -> dict[str, object] | None:
     """Return the stored row by column, or None if there is no such studio."""
     row = await connection.fetchval("select to_jsonb(s)::text from studios s where s.studio_id = $1", access.studio_id)
     return None if row is None else dict(json.loads(row))
 
 
-async def insert(connection: Connection, access: Access, values: Mapping[str, Any]) -> None:
+async def insert(connection: Connection, access: Access, values: Mapping[str, object]) -> None:
     await connection.execute(
         INSERT, access.studio_id, values["created_at"], values["revision"], *map(values.get, COLUMNS)
     )
 
 
-async def change(connection: Connection, access: Access, given: Mapping[str, Any]) -> bool:
+async def change(connection: Connection, access: Access, given: Mapping[str, object]) -> bool:
     """Set the given columns; return whether that changed anything."""
     changed = await connection.fetchval(CHANGE, access.studio_id, list(given), *map(given.get, OTHERS))
     renamed = "slug" in given and await connection.fetchval(RENAME, access.studio_id, given["slug"])

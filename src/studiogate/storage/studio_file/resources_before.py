@@ -3,7 +3,6 @@ with what they are afterwards, so that any number of them takes little memory.""
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -62,7 +61,7 @@ async def keep(connection: Connection, access: Access) -> None:
 
 async def compared(
     connection: Connection, access: Access, type_: EventType
-) -> AsyncIterator[list[tuple[UUID, dict[str, Any], str]]]:
+) -> AsyncIterator[list[tuple[UUID, dict[str, object], str]]]:
     """Yield the kept resources in batches, each as (id, before, now): what it was, and what it is now as JSON."""
     resource = subject_of(type_).resource
     alias = resource.alias

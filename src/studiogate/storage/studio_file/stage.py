@@ -1,7 +1,7 @@
 """Load rows of the file into temporary tables, in batches, as they are read."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.studio_file.rows import GIVEN, Rule
@@ -26,7 +26,7 @@ async def prepare(connection: Connection) -> None:
     await connection.execute(f"create temp table {FAULTY} (table_name text, id uuid) on commit drop")
 
 
-async def stage(connection: Connection, table: Table, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> None:
+async def stage(connection: Connection, table: Table, rows: Iterable[tuple[int, str, dict[str, object]]]) -> None:
     """Load rows, each as (number in the file, place, values), into the staging table."""
     names = ["id", GIVEN, "revision", *(column.name for column in table.columns)]
     records = [(n, place, *map(values.get, names)) for n, place, values in rows]

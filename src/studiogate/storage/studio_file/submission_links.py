@@ -6,7 +6,7 @@ among the members and leads of the file, and among the stored ones that it does 
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -71,7 +71,7 @@ class LinkedLead(NamedTuple):
     """A lead and the submissions that the import has linked to it."""
 
     id: UUID
-    metadata: dict[str, Any]
+    metadata: dict[str, object]
     submissions: list[FormSubmission]
 
 
@@ -101,7 +101,7 @@ async def _with_metadata(
     return [LinkedLead(row["id"], json.loads(row["metadata"]), submissions[row["id"]]) for row in rows]
 
 
-async def write_metadata(connection: Connection, access: Access, metadata: Mapping[UUID, Mapping[str, Any]]) -> None:
+async def write_metadata(connection: Connection, access: Access, metadata: Mapping[UUID, Mapping[str, object]]) -> None:
     """Store the metadata of several leads."""
     texts = [json.dumps(dict(each)) for each in metadata.values()]
     await connection.execute(WRITE, access.studio_id, list(metadata), texts)

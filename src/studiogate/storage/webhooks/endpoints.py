@@ -5,7 +5,6 @@ endpoint's deliveries or change its URL must be allowed to see everything that i
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -51,7 +50,7 @@ async def count_live(connection: Connection, access: Access) -> int:
 
 
 async def create(
-    connection: Connection, access: Access, endpoint_id: UUID, details: Mapping[str, Any], sealed_secret: bytes
+    connection: Connection, access: Access, endpoint_id: UUID, details: Mapping[str, object], sealed_secret: bytes
 ) -> None:
     await connection.execute(
         """
@@ -88,7 +87,7 @@ UNPARK = """
     where studio_id = $1 and endpoint_id = $2 and status = 'pending' and due_at = 'infinity'"""
 
 
-async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, Any]) -> None:
+async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, object]) -> None:
     await connection.execute(
         CHANGE,
         access.studio_id,

@@ -22,7 +22,7 @@ TITLE = "Studiogate partner API"
 _INTRODUCTION = Path(__file__).parent.parent / "texts" / "introduction.md"
 
 
-def document(routes: Sequence[LeanRoute]) -> dict[str, Any]:
+def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
     described = get_openapi(
         title=TITLE,
         version=API_VERSION,
@@ -58,6 +58,6 @@ def _complete(path_item: dict[str, Any], route: LeanRoute, known: Mapping[str, A
         path_item[method.lower()] = complete(path_item[method.lower()], method, route, known)
 
 
-def _tags(routes: Iterable[LeanRoute]) -> list[dict[str, Any]]:
+def _tags(routes: Iterable[LeanRoute]) -> list[dict[str, object]]:
     used = {tag for route in routes for tag in route.tags}
     return [{"name": name, "description": text} for name, text in TAGS.items() if name in used]

@@ -32,7 +32,7 @@ def example_of(schema: Schema, schemas: Mapping[str, Schema]) -> Any:
     return _BY_FORMAT.get(schema.get("format", ""), _BY_TYPE.get(schema.get("type", "")))
 
 
-def _stated(schema: Schema) -> list[Any]:
+def _stated(schema: Schema) -> list[object]:
     """Return the examples that the declaration states itself, as a list, since null is a valid example."""
     if schema.get("examples"):
         return list(schema["examples"])
@@ -42,7 +42,7 @@ def _stated(schema: Schema) -> list[Any]:
     return list(schema.get("enum", []))
 
 
-def _object(schema: Schema, schemas: Mapping[str, Schema]) -> dict[str, Any]:
+def _object(schema: Schema, schemas: Mapping[str, Schema]) -> dict[str, object]:
     """Return an object with all required members, and the optional ones that have an example."""
     required = schema.get("required", [])
     shown = {

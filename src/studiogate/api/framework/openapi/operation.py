@@ -61,7 +61,7 @@ def _description(operation: Operation, route: LeanRoute, *, idempotent: bool) ->
 
 def _successes(operation: Operation, route: LeanRoute, schemas: Mapping[str, Schema]) -> dict[str, Any]:
     """Return the declared responses, without FastAPI's own 422, which we do not send."""
-    answers: dict[str, Any] = {}
+    answers: dict[str, object] = {}
     for status, answer in operation["responses"].items():
         if status.startswith("2"):
             answers[status] = answer

@@ -14,7 +14,7 @@ _FILTERS = {
 }
 _EXAMPLES = {"email": "sam@example.com", "idempotency-key": "b5a1f9c2-40d7-4a7e-9d6e-3f0c8e2a7d11"}
 
-COMPONENTS: Mapping[str, dict[str, Any]] = {
+COMPONENTS: Mapping[str, dict[str, object]] = {
     "API-Version": {
         "name": "API-Version",
         "in": "header",
@@ -57,7 +57,7 @@ def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[s
     return completed
 
 
-def _without_null(schema: Schema) -> dict[str, Any]:
+def _without_null(schema: Schema) -> dict[str, object]:
     """Remove null from the allowed types: a path, query or header value can be absent, but not null."""
     choices = [choice for choice in schema.get("anyOf", []) if choice.get("type") != "null"]
     if len(choices) != 1:

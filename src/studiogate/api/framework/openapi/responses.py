@@ -1,7 +1,6 @@
 """Responses: their headers, and the refusals with an example of every code."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
@@ -12,13 +11,13 @@ from studiogate.api.framework.operations import EVERYWHERE, EXAMPLE_REQUEST_ID, 
 from studiogate.domain.refusals import MESSAGES, Code
 
 
-def _header(description: str, example: str | int, *, always: bool = False) -> dict[str, Any]:
+def _header(description: str, example: str | int, *, always: bool = False) -> dict[str, object]:
     schema = {"type": "integer" if isinstance(example, int) else "string"}
-    header: dict[str, Any] = {"description": description, "schema": schema, "example": example}
+    header: dict[str, object] = {"description": description, "schema": schema, "example": example}
     return {**header, "required": True} if always else header
 
 
-HEADERS: Mapping[str, dict[str, Any]] = {
+HEADERS: Mapping[str, dict[str, object]] = {
     "X-Request-Id": _header("This request's id, yours if you sent one.", EXAMPLE_REQUEST_ID, always=True),
     "API-Version": _header("The version that answered.", API_VERSION, always=True),
     "RateLimit-Policy": _header("The limit: `q` requests in `w` seconds.", '"requests";q=2000;w=2'),
@@ -54,7 +53,7 @@ def headers(*further: str) -> dict[str, dict[str, str]]:
     return {name: {"$ref": "#/components/headers/" + name} for name in (*_ALWAYS, *further)}
 
 
-def refusals(codes: Iterable[Code]) -> dict[str, dict[str, Any]]:
+def refusals(codes: Iterable[Code]) -> dict[str, dict[str, object]]:
     """Return one response per status. Those that are the same for every operation are shared."""
     shared = _by_status(EVERYWHERE)
     return {
@@ -63,20 +62,20 @@ def refusals(codes: Iterable[Code]) -> dict[str, dict[str, Any]]:
     }
 
 
-def shared_refusals() -> dict[str, dict[str, Any]]:
+def shared_refusals() -> dict[str, dict[str, object]]:
     return {_name(status): _response(status, codes) for status, codes in _by_status(EVERYWHERE).items()}
 
 
-def examples() -> dict[str, dict[str, Any]]:
+def examples() -> dict[str, dict[str, object]]:
     return {code.value: {"summary": MESSAGES[code], "value": example_body(code)} for code in Code}
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def schemas() -> dict[str, dict[str, object]]:
     """Return the schemas of the two error bodies; no route declares them, so FastAPI does not know them."""
     _, definitions = models_json_schema(
         [(Error, "serialization"), (ValidationFailure, "serialization")], ref_template="#/components/schemas/{model}"
     )
-    found: dict[str, dict[str, Any]] = definitions["$defs"]
+    found: dict[str, dict[str, object]] = definitions["$defs"]
     return found
 
 
@@ -87,7 +86,7 @@ def _by_status(codes: Iterable[Code]) -> dict[str, list[Code]]:
     return by_status
 
 
-def _reference(status: str) -> dict[str, Any]:
+def _reference(status: str) -> dict[str, object]:
     return {"$ref": "#/components/responses/" + _name(status)}
 
 
@@ -95,7 +94,7 @@ def _name(status: str) -> str:
     return _PHRASES[status].title().replace(" ", "")
 
 
-def _response(status: str, codes: list[Code]) -> dict[str, Any]:
+def _response(status: str, codes: list[Code]) -> dict[str, object]:
     model = ValidationFailure if status == "422" else Error
     links = ", ".join(f"[`{code.value}`](/docs/errors#{code.value})" for code in codes)
     content = {

@@ -10,11 +10,11 @@ _LITERAL = {"const", "default", "enum", "example", "examples"}
 _FASTAPIS_OWN = ("HTTPValidationError", "ValidationError")
 
 
-def tidy(schemas: Mapping[str, Any]) -> dict[str, Any]:
+def tidy(schemas: Mapping[str, object]) -> dict[str, object]:
     return {name: tidied(schema) for name, schema in schemas.items() if name not in _FASTAPIS_OWN}
 
 
-def tidied(schema: Any) -> Any:
+def tidied(schema: object) -> Any:
     """Return the schema without the titles that pydantic derives from names, and with JSON Schema's bounds."""
     if isinstance(schema, list):
         return [tidied(each) for each in schema]
@@ -23,7 +23,7 @@ def tidied(schema: Any) -> Any:
     return {_BOUNDS.get(name, name): _member(name, value) for name, value in schema.items() if name != "title"}
 
 
-def _member(name: str, value: Any) -> Any:
+def _member(name: str, value: Any) -> object:
     if name in _LITERAL:
         return value
     if name == "properties":
@@ -31,7 +31,7 @@ def _member(name: str, value: Any) -> Any:
     return tidied(value)
 
 
-def without_unused_components(document: dict[str, Any]) -> dict[str, Any]:
+def without_unused_components(document: dict[str, Any]) -> dict[str, object]:
     components = document["components"]
     used = {("securitySchemes", name) for name in components["securitySchemes"]}
     waiting = list(_references(document["paths"]))
@@ -47,7 +47,7 @@ def without_unused_components(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "components": kept}
 
 
-def _references(value: Any) -> Iterator[tuple[str, str]]:
+def _references(value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         reference = value.get("$ref")
         match = re.fullmatch(r"#/components/(\w+)/(.+)", reference) if isinstance(reference, str) else None

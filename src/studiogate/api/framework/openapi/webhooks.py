@@ -1,7 +1,6 @@
 """The webhooks we send, one per event type, each described like an operation that the partner serves."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from studiogate.api.framework.openapi.examples import Schema, example_of
 from studiogate.domain.events import READ_SCOPES, EventType
@@ -90,7 +89,7 @@ _ANSWERS = {
 }
 
 
-def webhooks(schemas: Mapping[str, Schema]) -> dict[str, Any]:
+def webhooks(schemas: Mapping[str, Schema]) -> dict[str, object]:
     """Return the webhooks, or nothing if the documented routes have no events."""
     if EVENT not in schemas:
         return {}
@@ -102,7 +101,7 @@ def webhooks(schemas: Mapping[str, Schema]) -> dict[str, Any]:
     return {name: {"post": operation} for name, operation in sent.items()}
 
 
-def _sent(type_: str, summary: str, receivers: str, schemas: Mapping[str, Schema]) -> dict[str, Any]:
+def _sent(type_: str, summary: str, receivers: str, schemas: Mapping[str, Schema]) -> dict[str, object]:
     resource = _reference(_RESOURCES.get(type_) or _RESOURCES[type_.partition(".")[0]])
     data = {"type": "object", "properties": {"object": resource}}
     schema = {"allOf": [_reference(EVENT), {"properties": {"type": {"const": type_}, "data": data}}]}

@@ -1,6 +1,6 @@
 """POST /forms/{id}/uploads: a file for a field, streamed to disk as it arrives."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -217,6 +217,6 @@ class _Parts:
 
     @property
     def faults(self) -> list[Fault]:
-        given: dict[str, Any] = {"file": self.filename, "field_key": self._key}
+        given: dict[str, object] = {"file": self.filename, "field_key": self._key}
         missing = [Fault(("body", name), "missing", "Field required") for name, part in given.items() if part is None]
         return missing + self._faults

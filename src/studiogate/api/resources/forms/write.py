@@ -65,7 +65,7 @@ class PartnerFormCreate(Judged):
     status: Status = "draft"
 
     @classmethod
-    def own_faults(cls, body: Any) -> list[Fault]:
+    def own_faults(cls, body: object) -> list[Fault]:
         return content_faults(body)
 
     def wanted(self) -> flow.WantedForm:
@@ -83,10 +83,10 @@ class StudioFormUpdate(Partial):
     status: Status = Field(default_factory=lambda: "draft", examples=["published"])
 
     @classmethod
-    def own_faults(cls, body: Any) -> list[Fault]:
+    def own_faults(cls, body: object) -> list[Fault]:
         return super().own_faults(body) + content_faults(body)
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
@@ -102,14 +102,14 @@ class FormSubmissionCreate(JudgedByStudio):
     )
 
     @classmethod
-    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: object) -> list[Fault]:
         if not isinstance(body, dict):
             return []
         email, data = body.get("submitter_email"), body.get("data", {})
         return await caller.read(submit.answer_faults, values.get("form_id"), email, data)
 
     @field_serializer("data")
-    def _fingerprinted(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _fingerprinted(self, data: dict[str, object]) -> dict[str, object]:
         """Return the answers with file ids in lower case: requests are compared by their serialized body."""
         return {key: lower_ids(answer) for key, answer in data.items()}
 

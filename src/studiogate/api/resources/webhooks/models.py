@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -34,7 +34,7 @@ class WithUrl(JudgedByStudio):
     """A body with a URL, which only the rules of this installation and a resolver can tell right from wrong."""
 
     @classmethod
-    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
         url = body.get("url") if isinstance(body, dict) else None
         return await url_faults(caller, url) if isinstance(url, str) else []
 
@@ -60,7 +60,7 @@ class WebhookEndpointUpdate(Partial, WithUrl):
     description: Description | None = Field(None, examples=["Production"])
     enabled: bool = Field(default_factory=bool, strict=True, description="True also forgets why it was disabled.")
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
