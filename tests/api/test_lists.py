@@ -338,13 +338,13 @@ async def test_a_class_s_status_follows_the_clock(list_studio: ListStudio) -> No
 async def test_the_week_long_class_is_in_progress(list_studio: ListStudio) -> None:
     """The longest possible class, shortly before its end, and classes that start or end around now."""
     connection, now = list_studio.api.connection, await list_studio.api.connection.fetchval("select now()")
-    hour, second = timedelta(hours=1), timedelta(seconds=30)
+    hour, soon = timedelta(hours=1), timedelta(minutes=10)
     spans = {
-        "long": (now - timedelta(days=7) + second, now + second, "in_progress"),
+        "long": (now - timedelta(days=7) + soon, now + soon, "in_progress"),
         "ended": (now - hour, now, "completed"),
         "begun": (now, now + hour, "in_progress"),
-        "soon": (now + second, now + hour, "scheduled"),
-        "cancelled": (now - second, now + hour, "cancelled"),
+        "soon": (now + soon, now + hour, "scheduled"),
+        "cancelled": (now - soon, now + hour, "cancelled"),
     }
     for name, (start, end, status) in spans.items():
         class_id = await insert(

@@ -138,7 +138,8 @@ async def test_a_booking_can_move_to_another_location(console: Console, studio: 
 async def test_a_list_that_is_cut_ends_with_a_whole_day(console: Console, studio: BookingStudio) -> None:
     booking, now = await _booking(studio), await studio.now()
     first = [await studio.new_class(start=now + timedelta(days=1, seconds=each)) for each in range(2)]
-    await _new_classes(studio, now + timedelta(days=3), MOST_CLASSES)
+    forenoon = (now + timedelta(days=3)).replace(hour=16)  # in the studio's time zone
+    await _new_classes(studio, forenoon, MOST_CLASSES)
     page = (await console.get(f"/console/bookings/{booking}")).text
     assert re.findall(r'<option value="([0-9a-f-]{36})"[^>]*>[A-Z][a-z]{2} [0-9]', page) == list(map(str, first))
 

@@ -14,7 +14,7 @@ from studiogate.console import schedule
 from studiogate.domain.staff import Role
 from tests.support.console import Console, texts
 from tests.support.staff import events_of
-from tests.support.week_pages import WEEK, class_on, day, fields_of, instant, utc, week
+from tests.support.week_pages import NEW_YORK, WEEK, class_on, day, fields_of, instant, utc, week
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +69,7 @@ async def test_clashes_closures_and_seats_are_marked(console: Console) -> None:
     assert "09:00 Here R · Ida 0/10 instructor clash" in shown
     assert "Closed: Stocktaking" in shown
     row = await studio.row("classes", full)
-    assert "1/1" in texts(await week(console, row["start_time"].date()))
+    assert "1/1" in texts(await week(console, row["start_time"].astimezone(NEW_YORK).date()))
 
 
 async def test_days_with_23_and_25_hours_say_so(console: Console) -> None:

@@ -55,6 +55,12 @@ class DeskClass:
     key: str
 
     @property
+    def day(self) -> str:
+        """The local date."""
+        (place,) = self.desk.sql(PLACE, self.desk.studio_id, self.id)
+        return str(place["day"])
+
+    @property
     def url(self) -> str:
         """The address of Today with this class open."""
         (place,) = self.desk.sql(PLACE, self.desk.studio_id, self.id)

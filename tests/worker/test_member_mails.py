@@ -11,6 +11,7 @@ from studiogate.flows.bookings import attendance, staff, staff_bookings
 from tests.support import booking_studio
 from tests.support.mail_studio import MailStudio, html_of, mail_studio, text_of
 from tests.support.smtp_server import smtp_server
+from tests.support.week_pages import NEW_YORK
 from tests.worker.test_mail import HEADERS
 
 __all__ = ["mail_studio", "smtp_server"]
@@ -30,7 +31,7 @@ async def test_a_booking_is_confirmed_once(mail_studio: MailStudio) -> None:
     assert mail["From"].endswith("<desk@studio.example>")
     assert mail_studio.studio.studio.slug in mail["From"], "in the studio's name"
     assert mail["Auto-Submitted"] == "auto-generated"
-    start = (await mail_studio.studio.row("classes", class_id))["start_time"]
+    start = (await mail_studio.studio.row("classes", class_id))["start_time"].astimezone(NEW_YORK)
     assert f"{start.year}" in text_of(mail)
     assert "(America/New_York)" in text_of(mail)
     assert "Where: L, R" in text_of(mail)

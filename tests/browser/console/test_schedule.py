@@ -8,7 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 
 from studiogate.domain.schedule.series import monday_of
 from tests.support.axe import complaints_in_light_and_dark
@@ -53,6 +53,18 @@ def class_of(desk: Desk, title: str, weeks: int = 1) -> Any:
 
 def row(desk: Desk, class_id: UUID) -> Any:
     return desk.sql("select * from classes where studio_id = $1 and id = $2", desk.studio_id, class_id)[0]
+
+
+def shown_box(card: Locator) -> FloatRect:
+    """Where a card is, with room around it to be dragged: a class in the small hours moves the others far down."""
+    card.evaluate("card => card.scrollIntoView({ block: 'center' })")
+    box = card.bounding_box()
+    assert box is not None
+    return box
+
+
+def handle(box: FloatRect) -> tuple[float, float]:
+    return box["x"] + box["width"] / 2, box["y"] + 8
 
 
 def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -111,9 +123,7 @@ def test_a_class_with_bookings_is_moved_by_dragging_and_moved_back(desk_page: Pa
     wanted = class_of(desk_site, "Sunrise Reformer")
     open_week(desk_page, desk_site)
     card = calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]')
-    box = card.bounding_box()
-    assert box is not None
-    start = (box["x"] + box["width"] / 2, box["y"] + 8)
+    start = handle(shown_box(card))
     drag(desk_page, start, (start[0], start[1] + 104))
     drawer = desk_page.locator("#drawer")
     expect(drawer.get_by_role("heading", name="Move Sunrise Reformer?")).to_be_visible()
@@ -132,9 +142,8 @@ def test_a_question_that_is_closed_changes_nothing(desk_page: Page, desk_site: D
     wanted = class_of(desk_site, "Lunch Hour Mat")
     open_week(desk_page, desk_site)
     card = calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]')
-    before = card.bounding_box()
-    assert before is not None
-    start = (before["x"] + before["width"] / 2, before["y"] + 8)
+    before = shown_box(card)
+    start = handle(before)
     drag(desk_page, start, (start[0], start[1] + 104))
     expect(desk_page.locator("#drawer").get_by_role("heading", name="Move Lunch Hour Mat?")).to_be_visible()
     desk_page.keyboard.press("Escape")
@@ -264,9 +273,8 @@ def test_a_week_by_rooms_or_instructors_moves_a_class_to_another_day(
     wanted = class_of(desk_site, title)
     open_week(desk_page, desk_site, view=view)
     shown = calendar(desk_page)
-    box = shown.locator(f'a[href$="{wanted["id"]}"]').bounding_box()
-    assert box is not None
-    start = (box["x"] + box["width"] / 2, box["y"] + 8)
+    box = shown_box(shown.locator(f'a[href$="{wanted["id"]}"]'))
+    start = handle(box)
     drag(desk_page, start, (start[0] + box["width"] * 1.02, start[1]))
     drawer = desk_page.locator("#drawer")
     expect(drawer.get_by_role("heading", name=f"Move {title}?")).to_be_visible()

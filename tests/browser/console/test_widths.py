@@ -83,9 +83,8 @@ def test_the_names_of_spots_are_inside_the_map(browser: Browser, desk_site: Desk
 def test_clashes_are_marked_on_narrow_cards(browser: Browser, desk_site: Desk) -> None:
     """Classes that clash overlap: the calendar shows them beside each other, with a sign instead of words."""
     rides = [new_class(desk_site, f"Clashing Ride {number}", minutes=60 * 24 * 8) for number in range(3)]
-    (day,) = desk_site.sql("select start_time::date::text as day from classes where id = $1", rides[0].id)
     with desk_site.open(browser) as page:
-        page.goto(desk_site.url(f"/schedule?week={day['day']}"))
+        page.goto(desk_site.url(f"/schedule?week={rides[0].day}"))
         page.locator("#calendar[data-ready]").wait_for()
         for ride in rides:
             card = page.locator(f'#calendar a[href$="{ride.id}"]')
