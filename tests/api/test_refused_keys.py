@@ -10,6 +10,7 @@ from studiogate.api.framework import auth
 from studiogate.domain import keys
 from studiogate.flows import keys as key_flow
 from tests.support.asgi import ask
+from tests.support.deadlines import LONG
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import issue_key, seed_studio
 
@@ -20,7 +21,8 @@ def lookups() -> float:
     return telemetry.KEY_LOOKUPS._value.get()  # type: ignore[no-any-return]
 
 
-async def test_a_wrong_key_is_looked_up_once(api: PartnerApi) -> None:
+async def test_a_wrong_key_is_looked_up_once(api: PartnerApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "REFUSED_SECONDS", LONG)
     key = await issue_key(api.connection, await seed_studio(api.connection))
     await api.connection.execute("update credential_secrets set secret_hash = sha256('another')")
     before = lookups()
@@ -30,6 +32,8 @@ async def test_a_wrong_key_is_looked_up_once(api: PartnerApi) -> None:
 
 
 async def test_it_is_looked_up_again_after_a_moment(api: PartnerApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert auth.REFUSED_SECONDS <= 5, "the contract's limit for a change to take effect"
+    monkeypatch.setattr(auth, "REFUSED_SECONDS", LONG)
     key = await issue_key(api.connection, await seed_studio(api.connection))
     own = key.split("_")[2]
     kept = await api.connection.fetchval("select secret_hash from credential_secrets where credential_id = $1", own)
@@ -37,7 +41,6 @@ async def test_it_is_looked_up_again_after_a_moment(api: PartnerApi, monkeypatch
     assert (await ask(api.app, "GET", "/studio", key=key)).status == 401
     await api.connection.execute("update credential_secrets set secret_hash = $1 where credential_id = $2", kept, own)
     assert (await ask(api.app, "GET", "/studio", key=key)).status == 401
-    assert auth.REFUSED_SECONDS <= 5, "the contract's limit for a change to take effect"
     monkeypatch.setattr(auth, "REFUSED_SECONDS", 0.0)
     assert (await ask(api.app, "GET", "/studio", key=key)).status == 200
 
@@ -52,7 +55,9 @@ async def test_a_rotated_key_works_at_once(api: PartnerApi) -> None:
     assert (await ask(api.app, "GET", "/studio", key=rotated.key)).status == 200
 
 
-async def test_a_crowd_shares_one_lookup(api: PartnerApi) -> None:
+async def test_a_crowd_shares_one_lookup(api: PartnerApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CACHE_SECONDS", "REFRESH_SECONDS"):
+        monkeypatch.setattr(auth, name, LONG)
     key = await issue_key(api.connection, await seed_studio(api.connection))
     before = lookups()
     answers = await asyncio.gather(*(ask(api.app, "GET", "/studio", key=key) for _ in range(50)))

@@ -120,7 +120,7 @@ def test_the_demo_studio_is_alive(service: Service) -> None:
 
 def test_files_of_the_demo_studio_can_be_read_and_others_stored(service: Service) -> None:
     base, headers = f"http://127.0.0.1:{service.port}/partner/v1", {"X-Service-Key": service.key}
-    with httpx2.Client(headers=headers) as client:
+    with httpx2.Client(headers=headers, timeout=LONG) as client:
         forms = client.get(f"{base}/forms").json()["data"]
         form, field = next(
             (form["id"], field["key"])

@@ -103,16 +103,16 @@ def test_no_other_address_has_it(logos: Logos) -> None:
         answer = logos.get(other)
         assert answer.status_code == 404, other
         assert answer.headers["cache-control"] == "no-store"
-    assert httpx2.post(logos.site.origin + path).status_code == 404
+    assert httpx2.post(logos.site.origin + path, timeout=LONG).status_code == 404
 
 
 def test_pages_show_it_from_this_origin(logos: Logos) -> None:
     shown = f'<img class="logo" src="{path_of(FIRST)}"'
     logos.site.sql("update studios set logo_url = 'https://www.example.com/logo.png' where slug = 'demo'")
-    assert shown not in httpx2.get(logos.site.url("intro-offer")).text
+    assert shown not in httpx2.get(logos.site.url("intro-offer"), timeout=LONG).text
     logos.store(FIRST)
     for tail in ("", "/done"):
-        assert shown in httpx2.get(logos.site.url("intro-offer", tail)).text
+        assert shown in httpx2.get(logos.site.url("intro-offer", tail), timeout=LONG).text
     logos.site.sql("update studios set logo_url = null")
 
 
@@ -127,7 +127,7 @@ def test_partners_get_its_absolute_address(logos: Logos) -> None:
     assert seen() == "https://www.example.com/logo.png"
     address = logos.store(FIRST)
     assert seen() == address
-    assert httpx2.get(address).content == FIRST
+    assert httpx2.get(address, timeout=LONG).content == FIRST
     assert logos.type("--remove").status == 0
     assert seen() == "https://www.example.com/logo.png"
     logos.site.sql("update studios set logo_url = null")
@@ -189,7 +189,7 @@ async def _export_and_import(url: str, written: io.StringIO) -> None:
 def test_a_renamed_studio_keeps_its_logo(logos: Logos) -> None:
     logos.store(FIRST)
     logos.site.sql("update studios set slug = 'renamed' where slug = 'demo'")
-    page = httpx2.get(f"{logos.site.origin}/f/renamed/intro-offer")
+    page = httpx2.get(f"{logos.site.origin}/f/renamed/intro-offer", timeout=LONG)
     answer = logos.get(path_of(FIRST, "renamed"))
     logos.site.sql("update studios set slug = 'demo' where slug = 'renamed'")
     assert path_of(FIRST, "renamed") in page.text

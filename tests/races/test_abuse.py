@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bench.service import Service
+from bench.service import Service, wait_for
 from studiogate.storage.db import pool
 from tests.support.battery import Tally, battery
+from tests.support.deadlines import LONG
 from tests.support.races import abuse, attacks
 from tests.support.races.client import PREFIX
 from tests.support.races.studio import RaceStudio, open_race_studio
@@ -38,7 +39,7 @@ async def test_every_attack_is_answered_without_a_failure(race_studio: RaceStudi
         await attacker.attack(name)
     attacker.let_go()
     assert {name for name, statuses in attacker.statuses.items() if not set(statuses) <= EXPECTED} == set()
-    assert service.answers(f"{PREFIX}/studio", race_studio.service_key)
+    wait_for(lambda: service.answers(f"{PREFIX}/studio", race_studio.service_key), LONG, service.log_tail)
     assert len(service.api_pids()) == 2
 
 

@@ -136,12 +136,21 @@ def test_what_is_not_http_is_refused_after_the_earlier_responses(server: Server)
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEAD_SECONDS", "REST_SECONDS", "WRITE_SECONDS"):
-        monkeypatch.setattr(http_timeouts, name, SHORT)
+def short_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_timeouts, "HEAD_SECONDS", SHORT)
 
 
-@pytest.mark.usefixtures("short")
+@pytest.fixture
+def short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_timeouts, "REST_SECONDS", SHORT)
+
+
+@pytest.fixture
+def short_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_timeouts, "WRITE_SECONDS", SHORT)
+
+
+@pytest.mark.usefixtures("short_head")
 @pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET / HT", GET[:-2]])
 def test_a_head_that_does_not_arrive(server: Server, sent: bytes) -> None:
     with connected(server) as connection:
@@ -149,17 +158,19 @@ def test_a_head_that_does_not_arrive(server: Server, sent: bytes) -> None:
         assert everything(connection) == b""
 
 
-@pytest.mark.usefixtures("short")
-def test_a_head_that_does_not_arrive_costs_no_answer(server: Server) -> None:
+def test_a_head_that_does_not_arrive_costs_no_answer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """The request before it takes longer than the head may take: it is answered, then the connection is closed."""
     with connected(server) as connection:
-        connection.sendall(GET + GET[:10])
+        connection.sendall(GET[:10])
+        wait_for(lambda: server.connection._head_bytes > 0, LONG, "it did not arrive")
+        monkeypatch.setattr(http_timeouts, "HEAD_SECONDS", SHORT)
+        connection.sendall(GET[10:] + GET[:10])
         wait_for(lambda: server.connection._final_bytes is not None, LONG, "the head's time is not limited")
         server.released.set()
         assert everything(connection).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("short_rest")
 @pytest.mark.parametrize("sent", [0, 10])
 def test_the_rest_of_a_body_after_its_answer(server: Server, sent: int) -> None:
     with connected(server) as connection:
@@ -167,7 +178,7 @@ def test_the_rest_of_a_body_after_its_answer(server: Server, sent: int) -> None:
         assert everything(connection).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("short_rest")
 def test_the_rest_of_a_body_that_drips(server: Server) -> None:
     """The time limit applies to the whole rest, not to each read."""
     with connected(server) as connection:
@@ -179,7 +190,6 @@ def test_the_rest_of_a_body_that_drips(server: Server) -> None:
     server.wait_until_closed()
 
 
-@pytest.mark.usefixtures("short")
 def test_a_connection_lives_on_after_the_rest_of_a_body(server: Server) -> None:
     with connected(server) as connection:
         connection.sendall(post("/early", 1_000, 10))
@@ -198,7 +208,7 @@ def test_an_idle_connection(first: bytes) -> None:
         assert everything(connection) == b""
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("short_write")
 def test_answers_that_nobody_reads() -> None:
     with Server(body=b"x" * 8_000_000) as server, connected(server, receive_buffer=4_096) as connection:
         server.released.set()
@@ -207,7 +217,7 @@ def test_answers_that_nobody_reads() -> None:
         server.wait_until_closed()
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("short_write")
 def test_the_last_answer_that_nobody_reads() -> None:
     """A connection that is closed waits for its bytes to be read."""
     with Server(body=b"x" * 8_000_000) as server, connected(server, receive_buffer=4_096) as connection:
@@ -217,7 +227,7 @@ def test_the_last_answer_that_nobody_reads() -> None:
         server.wait_until_closed()
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("short_write")
 def test_whoever_reads_slowly_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_timeouts, "WRITE_PROGRESS", 1)
     with Server(body=b"x" * 3_000_000) as server, connected(server) as connection:

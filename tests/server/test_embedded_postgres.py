@@ -331,8 +331,7 @@ class Impatient(EmbeddedPostgres):
         return super().running()
 
 
-def test_a_start_that_is_interrupted_ends_what_it_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "FAST_STOP_SECONDS", 5.0)
+def test_a_start_that_is_interrupted_ends_what_it_started(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Impatient(folder).start()
     assert not (folder / "postgres" / "postmaster.pid").exists()
@@ -597,7 +596,7 @@ def nobody_uses(folder: Path) -> Iterator[str]:
     process = forking.Process(target=use_as_nobody, args=(folder, theirs))
     process.start()
     try:
-        assert ours.poll(30)
+        assert ours.poll(LONG)
         yield ours.recv()
         ours.send("leave")
         process.join(LONG)

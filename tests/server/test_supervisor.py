@@ -63,7 +63,7 @@ def test_the_others_start_when_the_first_is_ready(family: supervisor.Supervisor)
         second.start_at += 600  # on any machine later than the first is ready
         family._end_head_start_when_ready()
         assert second.start_at > time.monotonic()
-        assert family.wait_until_ready(60)
+        assert family.wait_until_ready(LONG)
         family._end_head_start_when_ready()
         family._look_after(second)
         assert second.process is not None

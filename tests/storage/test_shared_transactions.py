@@ -12,9 +12,16 @@ from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import OverloadedError
 from studiogate.storage.db.shared_transactions import TO_EXECUTE_ALONE, TRY_AGAIN, SharedTransactions
 from tests.storage.test_class_queue import Counter, settle
+from tests.support.deadlines import LONG
 
 pytestmark = pytest.mark.anyio
 MOST = 4
+
+
+@pytest.fixture(autouse=True)
+def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slots are kept, however long the machine pauses; the tests of their time set their own."""
+    monkeypatch.setattr(shared_transactions, "SLOT_SECONDS", LONG)
 
 
 def send(transactions: SharedTransactions, alone: Any, share: Any, requests: Sequence[Any]) -> list[asyncio.Task[Any]]:

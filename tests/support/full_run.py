@@ -65,8 +65,11 @@ class FullRun:
 
     def ask(self, method: str, path: str, body: Any = None, key: str | None = None, **headers: str) -> httpx2.Response:
         """As a partner asks: again, if the service is overloaded, which it is on a machine that is busy enough."""
+        return self._until_served(lambda: self.ask_once(method, path, body, key, **headers))
+
+    def _until_served(self, send: Callable[[], httpx2.Response]) -> httpx2.Response:
         for _ in range(20):
-            response = self.ask_once(method, path, body, key, **headers)
+            response = send()
             if response.status_code != 503:
                 break
         return response
@@ -290,7 +293,7 @@ class FullRun:
             "submitter_name": given["submitter_name"],
             **{f"f.{name}": value for name, value in given["data"].items()},
         }
-        return self.client.post("/f/north/run", data=values)
+        return self._until_served(lambda: self.client.post("/f/north/run", data=values))
 
     def webhooks(self) -> None:
         """Receivers that take it, refuse it with its own body, hang up, and lead elsewhere; and a host that is none."""

@@ -33,6 +33,7 @@ def serving(database_url: str, **overrides: object) -> Iterator[int]:
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=1,
+            timeout_keep_alive=int(LONG),
         )
         server.append(uvicorn.Server(config))
         await server[0].serve(sockets=[listening])

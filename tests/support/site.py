@@ -106,6 +106,7 @@ def served(site: Site, **overrides: object) -> Iterator[Site]:
         runtime = Runtime.open(settings.load(**given))
         config = uvicorn.Config(FrontEnds(runtime), http="httptools", ws="none", lifespan="off", log_config=None)
         config.timeout_graceful_shutdown = 1
+        config.timeout_keep_alive = int(LONG)
         server.append(uvicorn.Server(config))
         await server[0].serve(sockets=[listening])
         await runtime.close()

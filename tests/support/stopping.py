@@ -124,7 +124,7 @@ class Started:
     def reach(self, step: Step) -> None:
         """Wait until it has reached this step, or has ended on its own."""
         wait_for(
-            lambda: self._ended() or step(self.process, self.folder), 60, lambda: f"it never came to it: {self.log}"
+            lambda: self._ended() or step(self.process, self.folder), LONG, lambda: f"it never came to it: {self.log}"
         )
 
     def stop(self, number: signal.Signals) -> int:

@@ -51,4 +51,4 @@ def test_a_job_that_ends_ends_its_process_which_is_started_again(database_url: s
 
         wait_for(lambda: len(deaths()) > 1, LONG, service.log_tail)
         assert set(deaths()) == {1}
-        assert service.answers()
+        wait_for(service.answers, LONG, service.log_tail)
