@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from math import inf
 from uuid import UUID
 
@@ -91,6 +91,13 @@ async def killed_worker(race_studio: RaceStudio, service: Service, rounds: int) 
     return wrong
 
 
+def _postmaster(postgres: EmbeddedPostgres) -> int:
+    """Return the id of the server's process; 0 while it has written none."""
+    with suppress(FileNotFoundError, ValueError):
+        return int((postgres.cluster / "postmaster.pid").read_text().split("\n")[0])
+    return 0
+
+
 async def killed_postmaster(
     race_studio: RaceStudio, service: Service, postgres: EmbeddedPostgres, rounds: int, back_within: float = inf
 ) -> list[str]:
@@ -99,12 +106,13 @@ async def killed_postmaster(
 
     async def kill() -> list[str]:
         before = service.api_pids()
-        os.kill(int((postgres.cluster / "postmaster.pid").read_text().split("\n")[0]), signal.SIGKILL)
-        await until(lambda: not postgres.running(), 10, "PostgreSQL lives on")
-        await until(postgres.running, 60, "PostgreSQL did not come back")
+        killed = _postmaster(postgres)
+        os.kill(killed, signal.SIGKILL)
+        await until(lambda: not postgres.running() or _postmaster(postgres) != killed, LONG, "PostgreSQL lives on")
+        await until(postgres.running, LONG, "PostgreSQL did not come back")
         there = time.monotonic()
         answers = f"{PREFIX}/classes?limit=1"
-        await until(lambda: service.answers(answers, race_studio.service_key), 60, "the service did not come back")
+        await until(lambda: service.answers(answers, race_studio.service_key), LONG, "the service did not come back")
         took = time.monotonic() - there
         late = [f"answered {took:.1f} s after PostgreSQL"] if took > back_within else []
         return late + ([] if service.api_pids() == before else ["the API processes were started again"])
