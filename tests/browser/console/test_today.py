@@ -80,8 +80,8 @@ def test_a_busy_service_is_asked_again(browser: Browser, desk_site: Desk, ride: 
             route.continue_()
 
     with desk_site.open(browser, Role.FRONT_DESK, provoked="status of 503") as page:
-        page.goto(ride.url)
         page.route("**/*", lambda route: busy_twice(route) if route.request.method == "POST" else route.continue_())
+        page.goto(ride.url)
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "checked_in")
@@ -100,8 +100,8 @@ def test_a_service_that_stays_busy_is_named_at_the_person(browser: Browser, desk
             route.continue_()
 
     with desk_site.open(browser, Role.FRONT_DESK, provoked="status of 503") as page:
-        page.goto(ride.url)
         page.route("**/*", refuse)
+        page.goto(ride.url)
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         expect(seat(page, "Ada Moss").locator("[data-refusal]")).to_have_text("Busy")
@@ -109,7 +109,8 @@ def test_a_service_that_stays_busy_is_named_at_the_person(browser: Browser, desk
 
 
 def held(page: Page, pattern: re.Pattern[str]) -> list[Route]:
-    """Hold the requests to an address; the list grows as they come."""
+    """Hold the requests to an address; the list grows as they come. To be called before the page is opened: on an open
+    page, a request that follows at once may still pass."""
     routes: list[Route] = []
     page.route(pattern, lambda route: routes.append(route))  # Playwright cannot take a built-in function
     return routes
@@ -125,8 +126,8 @@ def wait_until(page: Page, happened: Callable[[], object]) -> None:
 def test_a_refresh_does_not_reopen_the_member_being_checked_in(at_the_desk: Page, ride: DeskClass) -> None:
     """What was read before a check-in took effect would otherwise show the person as open: the next key would go to
     them once more, and somebody else would be left out."""
-    at_the_desk.goto(ride.url)
     routes = held(at_the_desk, re.compile("/attendance$"))
+    at_the_desk.goto(ride.url)
     at_the_desk.keyboard.press("ArrowDown")
     at_the_desk.keyboard.press("Enter")
     at_the_desk.locator("#roster").evaluate("roster => { roster.dataset.isOld = '' }")
@@ -360,9 +361,9 @@ A_REFRESH_WAS_DUE = "() => new Promise((resolve) => setTimeout(resolve, 300))"
 def test_a_change_does_not_keep_a_class_from_opening(at_the_desk: Page, ride: DeskClass) -> None:
     other = class_at_the_same_time(ride)
     at_the_desk.add_init_script(COUNTED_CHANGES)
+    routes = held(at_the_desk, re.compile(str(other.id)))
     at_the_desk.goto(ride.url)
     expect(at_the_desk.locator("[data-live]")).to_have_text("Live")
-    routes = held(at_the_desk, re.compile(str(other.id)))
     at_the_desk.locator(f'.class-card[href$="{other.id}"]').click()
     wait_until(at_the_desk, lambda: routes)
     ride.book("Uma Patel")
@@ -374,8 +375,8 @@ def test_a_change_does_not_keep_a_class_from_opening(at_the_desk: Page, ride: De
 
 def test_a_late_mark_does_not_change_the_next_class(at_the_desk: Page, ride: DeskClass) -> None:
     other = class_at_the_same_time(ride)
-    at_the_desk.goto(ride.url)
     routes = held(at_the_desk, re.compile("/attendance$"))
+    at_the_desk.goto(ride.url)
     seat(at_the_desk, "Ada Moss").get_by_role("button", name="Check in").click()
     wait_until(at_the_desk, lambda: routes)
     at_the_desk.locator(f'.class-card[href$="{other.id}"]').click()
