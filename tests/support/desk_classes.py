@@ -1,6 +1,7 @@
 """Classes in the demo studio for browser tests: they start soon, and the test says who is in them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
@@ -57,13 +58,12 @@ class DeskClass:
     @property
     def day(self) -> str:
         """The local date."""
-        (place,) = self.desk.sql(PLACE, self.desk.studio_id, self.id)
-        return str(place["day"])
+        return str(self._place()["day"])
 
     @property
     def url(self) -> str:
         """The address of Today with this class open."""
-        (place,) = self.desk.sql(PLACE, self.desk.studio_id, self.id)
+        place = self._place()
         return self.desk.url(f"/today?day={place['day']}&location={place['location']}&class={self.id}")
 
     @property
@@ -96,6 +96,10 @@ class DeskClass:
             self.id,
         )
         return {row["status"]: row["count"] for row in rows}
+
+    def _place(self) -> Mapping[str, object]:
+        (place,) = self.desk.sql(PLACE, self.desk.studio_id, self.id)
+        return dict(place)
 
     def _api(self, method: str, path: str, body: object) -> dict[str, object]:
         headers = {"X-Service-Key": self.key, "Idempotency-Key": uuid4().hex}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -404,11 +404,10 @@ class FullRun:
         postmaster = int((self.data / "postgres" / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, signal.SIGKILL)
         for status in (503, 201):
-            wait_for(
-                lambda status=status: self.ask_once("POST", "/leads", self.person()).status_code == status,  # type: ignore[misc]
-                LONG,
-                f"no answer was {status}",
-            )
+            wait_for(partial(self._answers_a_lead, status), LONG, f"no answer was {status}")
+
+    def _answers_a_lead(self, status: int) -> bool:
+        return self.ask_once("POST", "/leads", self.person()).status_code == status
 
     def api_process_killed(self) -> None:
         os.kill(self.service.api_pids()[0], signal.SIGKILL)

@@ -73,7 +73,7 @@ async def merge(request: ConsoleRequest) -> Answer:
     member_id, other_id = as_id(request.params["member_id"]), as_id(request.params["other_id"])
     if member_id is None or other_id is None:
         return request.not_found()
-    merged: object = await run(request, flows.merge, member_id, other_id)
+    merged = await run(request, flows.merge, member_id, other_id)
     if isinstance(merged, Refusal):
         return request.refused(merged, address(member_id, f"merge/{other_id}"), _resolution(merged))
     return request.go_to(address(member_id), toast="Merged: the other profile's history is here now.")

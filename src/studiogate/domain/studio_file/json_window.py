@@ -4,7 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from studiogate.domain.studio_file.values import finite
 
@@ -39,7 +39,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
-def _constant(literal: str) -> object:
+def _constant(literal: str) -> NoReturn:
     raise _RefusedError(f"{literal} is no JSON value")
 
 

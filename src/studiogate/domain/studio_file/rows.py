@@ -13,7 +13,7 @@ RowCheck: TypeAlias = Callable[[Mapping[str, object], Setting], Iterable[tuple[L
 
 # The name under which the values of a row say which members the file gives, as a bit mask: see ``Section.bit``.
 GIVEN = "given"
-_REQUIRED: object = object()
+_REQUIRED = object()
 
 
 @dataclass(frozen=True, slots=True)
