@@ -57,7 +57,8 @@ class Server:
 
     @property
     def connections(self) -> list[BoundedProtocol]:
-        return [each for each in self.server.server_state.connections if isinstance(each, BoundedProtocol)]
+        known = list(self.server.server_state.connections)  # copied at once: the server's thread changes the set
+        return [each for each in known if isinstance(each, BoundedProtocol)]
 
     @property
     def connection(self) -> BoundedProtocol:
