@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
 from studiogate.flows import deliveries, housekeeping
 from studiogate.storage.events import Change, emit
+from studiogate.storage.webhooks import deliveries as stored_deliveries
 from studiogate.storage.webhooks.deliveries import REPLAYED_AT_ONCE
 from tests.api.test_webhooks import api, call, create, manager, studio
 from tests.support.openapi_document import served_document
@@ -172,3 +174,49 @@ async def test_the_test_message_is_an_event_by_the_schema(api: PartnerApi, studi
     assert message["data"]["object"] == (await call(api, manager, "GET", f"/webhook-endpoints/{made['id']}")).json()
     logged = (await call(api, manager, "GET", "/events")).json()["data"]
     assert "webhook_endpoint.test" not in {each["type"] for each in logged}
+
+
+async def test_replays_deliver_an_event_of_a_long_transaction(
+    api: PartnerApi, studio: Studio, manager: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is older than its neighbours, and has a higher number; replays go on at a time."""
+    monkeypatch.setattr(stored_deliveries, "REPLAYED_AT_ONCE", 3)
+    events = await happen(api, studio, 5)
+    for number, event in enumerate(events):
+        age = timedelta(hours=10 if event == events[-1] else 5 - number)
+        await api.connection.execute("update events set created_at = now() - $2::interval where id = $1", event, age)
+    made = await create(api, manager, event_types=["lead.*"])
+    since, replays = "2020-01-01T00:00:00Z", 0
+    while since and replays < 5:
+        body = {"since": since, "types": ["lead.updated"]}
+        since = (await call(api, manager, "POST", f"/webhook-endpoints/{made['id']}/replay", body)).json()["next_since"]
+        replays += 1
+    queued = await api.connection.fetch("select event_id from webhook_deliveries where endpoint_id = $1", made["id"])
+    assert {str(row["event_id"]) for row in queued} == set(events)
+
+
+async def test_a_replay_to_a_disabled_endpoint_waits_until_it_is_enabled(
+    api: PartnerApi, studio: Studio, manager: str
+) -> None:
+    await happen(api, studio, 2)
+    made = await create(api, manager, event_types=["lead.*"], enabled=False)
+    body = {"since": "2020-01-01T00:00:00Z", "types": ["lead.updated"]}
+    path = f"/webhook-endpoints/{made['id']}"
+    assert (await call(api, manager, "POST", f"{path}/replay", body)).json()["deliveries"] == 2
+    due = "select count(*) from webhook_deliveries where endpoint_id = $1 and due_at < 'infinity'"
+    assert await api.connection.fetchval(due, made["id"]) == 0
+    await call(api, manager, "PATCH", path, {"enabled": True})
+    assert await api.connection.fetchval(due, made["id"]) == 2
+
+
+async def test_without_types_a_replay_delivers_what_the_endpoint_subscribes_to(
+    api: PartnerApi, studio: Studio, manager: str
+) -> None:
+    events = await happen(api, studio, 2)
+    deliveries_to = {}
+    for wanted in ("purchase.*", "lead.updated", "*"):
+        made = await create(api, manager, event_types=[wanted])
+        path, body = f"/webhook-endpoints/{made['id']}/replay", {"since": "2020-01-01T00:00:00Z"}
+        deliveries_to[wanted] = (await call(api, manager, "POST", path, body)).json()["deliveries"]
+    all_events = await api.connection.fetchval("select count(*) from events where sequence is not null")
+    assert deliveries_to == {"purchase.*": 0, "lead.updated": len(events), "*": all_events}

@@ -44,7 +44,8 @@ def test_gone_is_not_tried_again() -> None:
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [("120", 120), (" 5 ", 5), ("Sun, 15 Nov 2026 08:01:00 GMT", 60), ("Sun, 15 Nov 2026 07:00:00 GMT", 0),
-     ("99999999999", 86_400), (None, 0), ("", 0), ("soon", 0), ("-5", 0), ("²", 0)],
+     ("99999999999", 86_400), ("Sun, 15 Nov 9999 08:00:00 GMT", 86_400),
+     ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", 0), (None, 0), ("", 0), ("soon", 0), ("-5", 0), ("²", 0)],
 )  # fmt: skip
 def test_retry_after(value: str | None, seconds: int) -> None:
     assert retry_after(value, NOW) == timedelta(seconds=seconds)

@@ -364,3 +364,22 @@ def test_attempts_are_counted_in_few_words() -> None:
     assert {Attempted(now, 1, status=each).outcome for each in (200, 204)} == {"succeeded"}
     assert Attempted(now, 1, status=503).outcome == "5xx"
     assert Attempted(now, 1, error="timeout").outcome == "timeout"
+
+
+async def test_an_attempt_that_fails_in_the_worker_frees_its_place_and_is_counted(
+    webhook_studio: WebhookStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_arguments: Any) -> Attempted:
+        raise RuntimeError("a mistake of ours")
+
+    await webhook_studio.endpoint("http://127.0.0.1:1/hook")
+    async with webhook_studio.delivering() as deliverer:
+        monkeypatch.setattr(deliverer, "_send", fail)
+        for _ in range(PLACES_OF_AN_ENDPOINT + 1):
+            await webhook_studio.change()
+        await webhook_studio.number()
+        for _ in range(2):
+            await deliverer.whole_round(webhook_studio.studio.studio_id)
+        assert await rows(webhook_studio) == [("pending", 1)] * (PLACES_OF_AN_ENDPOINT + 1)
+    found = await webhook_studio.connection.fetch("select error from webhook_attempts where error is not null")
+    assert [row["error"] for row in found].count("internal_error") == PLACES_OF_AN_ENDPOINT + 1

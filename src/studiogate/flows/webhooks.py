@@ -31,7 +31,7 @@ QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximu
 class Replay:
     since: datetime
     until: datetime
-    types: Sequence[str]
+    types: Sequence[str] | None  # None: those that the endpoint subscribes to
 
 
 def purpose_of(access: Access, endpoint_id: UUID | str) -> str:

@@ -103,9 +103,17 @@ class Deliverer:
             task.add_done_callback(self._attempts.discard)
 
     async def _attempt(self, studio_id: UUID, claimed: Claimed) -> None:
-        attempted = await self._send(studio_id, claimed)
+        began = clock.now()
+        try:
+            attempted = await self._send(studio_id, claimed)
+            verdict = judge(attempted, claimed.attempts)
+        except Exception as error:
+            # Whatever a receiver answers, its attempt ends: otherwise its place would stay taken.
+            log.error("attempt failed", delivery_id=str(claimed.id), problem=telemetry.problem_of(error))
+            attempted = Attempted(began, 0, error="internal_error")
+            verdict = judge(attempted, claimed.attempts)
+        outcome = Settled(claimed, attempted, verdict)
         telemetry.WEBHOOK_ATTEMPTS.labels(attempted.outcome).inc()
-        outcome = Settled(claimed, attempted, judge(attempted, claimed.attempts))
         self._outcomes.setdefault(studio_id, []).append(outcome)
         if studio_id not in self._settling:
             task = self._settling[studio_id] = asyncio.create_task(self._settle(studio_id))

@@ -114,7 +114,7 @@ class LeadCreate(WithPhone):
 
 
 class LeadUpdate(Partial, WithPhone):
-    """At least one member; what is absent stays."""
+    """At least one field; what is absent stays."""
 
     first_name: Name = Field(default_factory=str, examples=["Sam"])
     last_name: Name = Field(default_factory=str, examples=["Lee"])

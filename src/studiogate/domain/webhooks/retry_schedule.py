@@ -78,7 +78,7 @@ def retry_after(value: str | None, now: datetime) -> timedelta:
         return min(timedelta(seconds=int(text[:9])), LONGEST_RETRY_AFTER)
     try:
         until = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, OverflowError):
         return timedelta(0)
     if until.tzinfo is None:
         return timedelta(0)

@@ -72,20 +72,24 @@ REDELIVER = fan_out(
 )
 # $6 is the limit of one replay, $7 the free part of the queue. All events of the first instant are taken, as far as the
 # queue has room: with fewer of them, the next replay would start at the same instant again, and so on for ever.
+# In order of time, because the next replay continues at a time: an event of a long transaction has a later number than
+# its neighbours. A disabled endpoint gets its deliveries when it is enabled.
 REPLAY = f"""
     with found as (
-        select v.studio_id, v.id, v.type, v.created_at, row_number() over (order by v.sequence) as number
+        select v.studio_id, v.id, v.type, v.created_at, row_number() over (order by v.created_at, v.id) as number,
+               case when e.enabled then now() else 'infinity' end as due_at
         from events v
         join webhook_endpoints e on e.studio_id = v.studio_id and e.id = $2
         join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
         where v.studio_id = $1 and v.sequence is not null and {VISIBLE}
-          and v.created_at >= $3 and v.created_at < $4 and v.type = any($5::text[])
-        order by v.sequence limit $7
+          and v.created_at >= $3 and v.created_at < $4
+          and case when $5::text[] is null then {WANTED} else v.type = any($5) end
+        order by v.created_at, v.id limit $7
     ), again as (
         select * from found where number <= $6 or created_at = $3
     ), made as (
-        insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
-        select studio_id, gen_random_uuid(), $2, id, type from again
+        insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type, due_at)
+        select studio_id, gen_random_uuid(), $2, id, type, due_at from again
     )
     select a.deliveries, a.until, f.events > a.deliveries or f.events = $7 as has_more
     from (select count(*) as deliveries, max(created_at) as until from again) a,
@@ -120,7 +124,7 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> in
 class ReplayedEvents(NamedTuple):
     since: datetime
     until: datetime
-    types: Sequence[str]
+    types: Sequence[str] | None
 
 
 async def replay(
@@ -133,7 +137,7 @@ async def replay(
     """Create deliveries, oldest event first, at most ``room``."""
     at_once = min(REPLAYED_AT_ONCE, room)
     since, until, types = events
-    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, since, until, list(types), at_once, room)
+    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, since, until, types, at_once, room)
     return Replayed(*row) if row else Replayed(0, None, False)
 
 

@@ -68,8 +68,8 @@ async def replay_webhooks(
 ) -> Answer:
     """Everything of these types that happened from `since` until just before `until`, oldest first.
 
-    As many as may wait for the endpoint (10,000 in all); `has_more` tells that some are left, and 409 `limit_reached`
-    that none could be added.
+    About 1,000 events at once, and no more than may wait for the endpoint (10,000 in all); `has_more` tells that some
+    are left, and 409 `limit_reached` that none could be added. A disabled endpoint gets them once it is enabled.
     """
     work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
     return await write(caller, idempotency_key, body, work, of_endpoint(caller, endpoint_id, 202))

@@ -53,7 +53,7 @@ class WebhookEndpointCreate(WithUrl):
 
 
 class WebhookEndpointUpdate(Partial, WithUrl):
-    """At least one member; an absent one stays."""
+    """At least one field; an absent one stays."""
 
     url: Url = Field(default_factory=str, examples=["https://partner.example/studiogate"])
     event_types: EventTypes = Field(default_factory=list, examples=[["booking.*"]])
@@ -69,7 +69,11 @@ class WebhookReplayRequest(BaseModel):
 
     since: DateTime = Field(examples=["2026-11-15T08:00:00Z"])
     until: DateTime | None = Field(None, description="Now, where it is absent.", examples=["2026-11-15T09:00:00Z"])
-    types: EventTypes | None = Field(None, description="All, where it is absent.", examples=[["booking.*"]])
+    types: EventTypes | None = Field(
+        None,
+        description="What the endpoint subscribes to, where it is absent.",
+        examples=[["booking.*"]],
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> "WebhookReplayRequest":
@@ -78,9 +82,9 @@ class WebhookReplayRequest(BaseModel):
         return self
 
     def wanted(self) -> flow.Replay:
-        types = types_of(self.types or [EVERYTHING])
+        types = None if self.types is None else [each.value for each in types_of(self.types)]
         until = self.until or clock.now() + timedelta(minutes=1)
-        return flow.Replay(self.since, until, [each.value for each in types])
+        return flow.Replay(self.since, until, types)
 
 
 class WebhookEndpoint(Wire):
