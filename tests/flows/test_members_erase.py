@@ -18,7 +18,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.flows import doctor, events, housekeeping, purchases, retry
-from studiogate.flows.bookings import desk
+from studiogate.flows.bookings import desk, staff_bookings
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.forms import review
 from studiogate.flows.forms import submit as submission_flow
@@ -418,3 +418,52 @@ def test_names_of_files_are_safe(filename: str, safe: str) -> None:
 
 async def test_an_unknown_person(studio: BookingStudio) -> None:
     assert (await refused(studio, export.export, uuid4())).code is Code.NOT_FOUND
+
+
+async def test_the_reason_of_an_override_on_the_waitlist_is_masked(studio: BookingStudio) -> None:
+    class_id, (seat,) = await studio.full_class()
+    member = await studio.new_member(email="bea@example.com")
+    waits = await studio.waits(class_id, member)
+    await studio.change("members", member, suspended=True)
+    await studio.cancelled(seat["id"])
+    entry_id = UUID((await studio.entry(waits))["id"])
+    await did(studio, staff_bookings.promote_entry, entry_id, Override(True, "Bea had surgery"))
+    await did(studio, flow.erase, member)
+    assert await studio.rows("audit_log", "reason like '%Bea%'") == []
+
+
+async def with_earlier_email(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
+    """Return a member whose email has changed, their lead, and a submission that nobody has verified, sent with the
+    email of that time."""
+    member = await studio.new_member(email="b@example.com")
+    lead = await studio.add("leads", email="b@example.com", first_name="Bea", status="converted")
+    submission = await studio.submit(await studio.new_form(), member)
+    sent = {"submitter_email": "b@example.com", "submitter_name": "Bea Jones", "data": json.dumps({"goal": "rest"})}
+    await studio.change("form_submissions", submission, verified=False, member_id=None, lead_id=lead, **sent)
+    await did(studio, staff.change, member, {"email": "a@example.com"})
+    return member, lead, submission
+
+
+async def test_submissions_with_an_earlier_email_are_erased(studio: BookingStudio) -> None:
+    member, _, submission = await with_earlier_email(studio)
+    await did(studio, flow.erase, member)
+    row = await studio.row("form_submissions", submission)
+    assert (row["submitter_name"], json.loads(row["data"])) == (None, {})
+    assert row["submitter_email"].startswith(str(submission))
+
+
+async def test_submissions_with_an_earlier_email_are_exported(studio: BookingStudio) -> None:
+    member, lead, submission = await with_earlier_email(studio)
+    sections = (await did(studio, export.export, member)).sections
+    assert [each["id"] for each in sections["submissions"]] == [str(submission)]
+    assert [each["id"] for each in sections["leads"]] == [str(lead)]
+
+
+async def test_the_lead_of_a_removed_email_is_exported(studio: BookingStudio) -> None:
+    member = await studio.new_member(email="b@example.com")
+    lead = await studio.add("leads", email="b@example.com", first_name="Bea", staff_notes="likes the front row")
+    await studio.sql("insert into external_ids values ($1, 'crm', 'leads', 'L-7', $2)", lead)
+    await did(studio, staff.change, member, {"email": None})
+    sections = (await did(studio, export.export, member)).sections
+    assert [(each["id"], each["staff_notes"]) for each in sections["leads"]] == [(str(lead), "likes the front row")]
+    assert sections["ids_in_other_systems"] == [{"source": "crm", "kind": "leads", "external_id": "L-7"}]

@@ -339,3 +339,12 @@ async def test_a_change_of_a_membership_waits_for_a_merge(studio: BookingStudio,
         await until_blocked(connection, task)
     assert not isinstance(await task, Refusal)
     assert (await studio.row("memberships", membership["id"]))["credits_remaining"] == 7
+
+
+@pytest.mark.parametrize("kept_is_member", [True, False])
+async def test_the_lead_of_a_merged_person_is_converted(studio: BookingStudio, kept_is_member: bool) -> None:
+    """One of the two is a member, the other has the email of a lead: the merged person is a member with that email."""
+    member, prospect = await studio.new_member(), await studio.new_member(role="lead", email="b@example.com")
+    lead = await studio.add("leads", email="b@example.com", first_name="B")
+    await did(studio, flow.merge, *((member, prospect) if kept_is_member else (prospect, member)))
+    assert (await studio.row("leads", lead))["status"] == "converted"

@@ -16,8 +16,9 @@ async def members_appeared(
 ) -> int:
     """Convert the leads with these members' emails, and assign earlier submissions with these emails to the members.
 
-    Every flow that creates a member or changes a member's email calls this, in its own transaction, with the emails
-    locked (``storage.people``). Without ``announce`` no event is emitted. Return how many leads were converted.
+    Every flow that creates a member, changes a member's email or merges two members calls this, in its own transaction,
+    with the emails locked (``storage.people``). Without ``announce`` no event is emitted. Return how many leads were
+    converted.
     """
     converted = 0
     for start in range(0, len(emails), BATCH):

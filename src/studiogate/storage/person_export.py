@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.storage import person_rows
 from studiogate.storage.db.pool import Connection
 
-# Each row as it is stored, without the studio's id; $2 is the member, $3 the email or null.
+# Each row as it is stored, without the studio's id; $2 is the member, $3 the email or null, $4 the leads and $5 the
+# submissions.
 _ROW = "to_jsonb({alias}) - 'studio_id'"
 _CLASS = """
     jsonb_build_object('class_title', c.title, 'location', (
@@ -16,11 +18,13 @@ _CLASS = """
 _MAIL = """
     jsonb_build_object('kind', a.kind, 'recipient', coalesce(a.recipient, $3), 'booking_id', a.booking_id,
                        'form_id', a.form_id, 'status', a.status, 'created_at', a.created_at, 'sent_at', a.sent_at)"""
-_SUBMITTED = "(n.member_id = $2 or (n.member_id is null and n.submitter_email = $3))"
+_SUBMITTED = "n.id = any($5::uuid[])"
 
 SECTIONS: Mapping[str, str] = {
     "member": f"select {_ROW.format(alias='m')} as row from members m where m.studio_id = $1 and m.id = $2",
-    "leads": f"select {_ROW.format(alias='e')} as row from leads e where e.studio_id = $1 and e.email = $3",
+    "leads": f"""
+        select {_ROW.format(alias="e")} as row from leads e
+        where e.studio_id = $1 and e.id = any($4::uuid[]) order by e.created_at, e.id""",
     "memberships": f"""
         select {_ROW.format(alias="s")} || jsonb_build_object('product', p.name) as row
         from memberships s join products p on p.studio_id = $1 and p.id = s.product_id
@@ -68,11 +72,15 @@ SECTIONS: Mapping[str, str] = {
         from audit_log g where g.studio_id = $1 and g.subject_id = $2 order by g.occurred_at, g.id""",
     "ids_in_other_systems": """
         select jsonb_build_object('source', x.source, 'kind', x.kind, 'external_id', x.external_id) as row
-        from external_ids x where x.studio_id = $1 and x.row_id = $2 order by x.source, x.external_id""",
+        from external_ids x
+        where x.studio_id = $1 and x.row_id = any(array[$2::uuid] || $4::uuid[]) and x.kind in ('members', 'leads')
+        order by x.source, x.kind, x.external_id""",
 }
 # Every statement has the same parameters, used or not.
 QUERIES = {
-    name: f"select row::text from ({statement}) found where $2::uuid is not null or $3::text is null"
+    name: f"""
+        select row::text from ({statement}) found
+        where $2::uuid is not null or $3::text is null or $4::uuid[] is null or $5::uuid[] is null"""
     for name, statement in SECTIONS.items()
 }
 
@@ -88,8 +96,9 @@ class Person(NamedTuple):
 async def read_person(connection: Connection, access: Access, member_id: UUID, email: str | None) -> Person:
     """Read everything about a member. The member must be locked; other rows are read in one transaction."""
     sections = {}
+    leads, submissions = await person_rows.leads_and_submissions(connection, access, member_id, email)
     for name, query in QUERIES.items():
-        rows = await connection.fetch(query, access.studio_id, member_id, email)
+        rows = await connection.fetch(query, access.studio_id, member_id, email, leads, submissions)
         sections[name] = [json.loads(row["row"]) for row in rows]
     studio = await connection.fetchrow(
         "select name, to_jsonb(clock_timestamp()) #>> '{}' as now from studios where studio_id = $1", access.studio_id

@@ -25,7 +25,6 @@ MOVES: Mapping[str, str] = {
 # The ids in other systems have no foreign key: they belong to rows of several tables.
 MOVE_EXTERNAL_IDS = "update external_ids set row_id = $3 where studio_id = $1 and row_id = $2 and kind = $4"
 
-WAITLIST_ENTRIES = "select id from waitlist_entries where studio_id = $1 and member_id = $2 order by id"
 NOTES = "select staff_notes from members where studio_id = $1 and id = $2"
 SET_STANDING = "update members set suspended = $3, staff_notes = $4 where studio_id = $1 and id = $2"
 DELETE = "delete from members where studio_id = $1 and id = $2"
@@ -45,10 +44,6 @@ async def move_rows(connection: Connection, access: Access, merged_id: UUID, kep
     for statement in MOVES.values():
         await connection.execute(statement, access.studio_id, merged_id, kept_id)
     await connection.execute(MOVE_EXTERNAL_IDS, access.studio_id, merged_id, kept_id, "members")
-
-
-async def waitlist_entries_of(connection: Connection, access: Access, member_id: UUID) -> list[UUID]:
-    return [row["id"] for row in await connection.fetch(WAITLIST_ENTRIES, access.studio_id, member_id)]
 
 
 async def notes_of(connection: Connection, access: Access, member_id: UUID) -> str:

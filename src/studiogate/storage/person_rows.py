@@ -46,16 +46,22 @@ LEADS = """
         select p.id from merged_people p where p.studio_id = $1 and p.member_id = $2 and p.kind = 'lead'
         union all
         select n.lead_id from form_submissions n where n.studio_id = $1 and n.member_id = $2)))
-    order by id for no key update"""
-# Those that belong to the member, and those that anybody has sent with the member's email.
+    order by id"""
+LOCK_LEADS = LEADS + " for no key update"
+# Those that belong to the member, those that anybody has sent with the member's email, and those of the leads, perhaps
+# with an earlier email.
 SUBMISSIONS = """
     select id from form_submissions where studio_id = $1 and member_id = $2
     union all
-    select id from form_submissions where studio_id = $1 and submitter_email = $3 and member_id is null"""
+    select id from form_submissions where studio_id = $1 and submitter_email = $3 and member_id is null
+    union all
+    select id from form_submissions
+    where studio_id = $1 and lead_id = any($4::uuid[]) and member_id is null and submitter_email is distinct from $3"""
 UPLOADS = "select id from form_uploads where studio_id = $1 and submission_id = any($2::uuid[])"
 MEMBERSHIPS = "select id from memberships where studio_id = $1 and member_id = $2 order by id"
 PURCHASES = "select id from purchases where studio_id = $1 and member_id = $2"
 BOOKINGS = "select id from bookings where studio_id = $1 and member_id = $2"
+WAITLIST_ENTRIES = "select id from waitlist_entries where studio_id = $1 and member_id = $2 order by id"
 MERGED = "select id from merged_people where studio_id = $1 and member_id = $2"
 
 
@@ -75,6 +81,7 @@ class PersonRows(NamedTuple):
     memberships: list[UUID]
     purchases: list[UUID]
     bookings: list[UUID]
+    waitlist_entries: list[UUID]
     merged: list[UUID]
 
     @property
@@ -113,17 +120,33 @@ async def rows_of_person(connection: Connection, access: Access, member_id: UUID
     """Return the ids of everything that a member has. The member and the email must be locked; leads are locked
     here."""
     studio = access.studio_id
-    submissions = _ids(await connection.fetch(SUBMISSIONS, studio, member_id, email))
+    leads = _ids(await connection.fetch(LOCK_LEADS, studio, member_id, email))
+    submissions = await _submissions(connection, access, member_id, email, leads)
     return PersonRows(
         member_id,
-        _ids(await connection.fetch(LEADS, studio, member_id, email)),
+        leads,
         submissions,
         _ids(await connection.fetch(UPLOADS, studio, submissions)),
         _ids(await connection.fetch(MEMBERSHIPS, studio, member_id)),
         _ids(await connection.fetch(PURCHASES, studio, member_id)),
         _ids(await connection.fetch(BOOKINGS, studio, member_id)),
+        _ids(await connection.fetch(WAITLIST_ENTRIES, studio, member_id)),
         _ids(await connection.fetch(MERGED, studio, member_id)),
     )
+
+
+async def leads_and_submissions(
+    connection: Connection, access: Access, member_id: UUID, email: str | None
+) -> tuple[list[UUID], list[UUID]]:
+    """Return the ids of the leads and of the submissions that ``rows_of_person`` returns, without locking anything."""
+    leads = _ids(await connection.fetch(LEADS, access.studio_id, member_id, email))
+    return leads, await _submissions(connection, access, member_id, email, leads)
+
+
+async def _submissions(
+    connection: Connection, access: Access, member_id: UUID, email: str | None, leads: Sequence[UUID]
+) -> list[UUID]:
+    return _ids(await connection.fetch(SUBMISSIONS, access.studio_id, member_id, email, leads))
 
 
 def _ids(rows: Sequence[Record]) -> list[UUID]:

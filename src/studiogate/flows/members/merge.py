@@ -21,6 +21,7 @@ from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited
 from studiogate.flows.members.lead_follows import lead_follows
 from studiogate.flows.members.locked import locked_member
+from studiogate.flows.people import members_appeared
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit, members, person_rows
 from studiogate.storage import person_merge as storage
@@ -81,12 +82,11 @@ async def _merge(
         return refusal
     profile = merged_profile(kept.profile, other.profile)
     suspended = kept.suspended or other.suspended
-    entries = await storage.waitlist_entries_of(connection, access, other.id)
     async with (
         audited(connection, access, "member.merge", Subject("member", kept.id)),
         changing(connection, access, EventType.MEMBER_UPDATED, kept.id),
         changing(connection, access, EventType.BOOKING_UPDATED, *rows.bookings),
-        changing(connection, access, EventType.WAITLIST_UPDATED, *entries),
+        changing(connection, access, EventType.WAITLIST_UPDATED, *rows.waitlist_entries),
         changing(connection, access, EventType.MEMBERSHIP_UPDATED, *rows.memberships),
         changing(connection, access, EventType.PURCHASE_UPDATED, *rows.purchases),
     ):
@@ -98,6 +98,8 @@ async def _merge(
     refusal = await lead_follows(connection, access, kept.id, profile.email, other.profile.email)
     if refusal is not None:
         return refusal
+    if profile.email is not None:
+        await members_appeared(connection, access, [profile.email])
     counts = (len(rows.bookings), len(rows.memberships), len(rows.purchases), len(rows.submissions))
     return Merged(kept.id, other.id, *counts)
 
