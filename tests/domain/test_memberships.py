@@ -264,3 +264,22 @@ def test_periods_before_a_pause_and_a_cancellation_are_billed_after_an_outage() 
     ending = state(cancel_at=NOW - DAY, current_period_end=NOW - 10 * DAY)
     after, renewals = advance(ending, Interval.WEEK, UTC, NOW)
     assert (after.status, [each.period_start for each in renewals]) == ("cancelled", [NOW - 10 * DAY, NOW - 3 * DAY])
+
+
+@pytest.mark.parametrize("cancel_at", [None, NOW + 300 * DAY])
+def test_a_pause_is_not_billed_because_a_cancellation_is_planned(cancel_at: datetime | None) -> None:
+    pause = {"pause_starts_at": NOW - 100 * DAY, "paused_at": NOW - 100 * DAY, "pause_ends_at": NOW - DAY}
+    paused = state(status=MembershipStatus.PAUSED, current_period_end=NOW - 90 * DAY, cancel_at=cancel_at, **pause)
+    _, renewals = advance(paused, Interval.MONTH, NEW_YORK, NOW)
+    assert [renewal.period_start for renewal in renewals] == [NOW - DAY]
+
+
+@pytest.mark.parametrize(("interval", "days"), [(Interval.DAY, 1), (Interval.WEEK, 7)])
+def test_a_time_that_a_day_does_not_have_moves_that_day_only(interval: Interval, days: int) -> None:
+    """The clocks are put forward at two o'clock on 8 March 2026."""
+    start = datetime(2026, 3, 8, 2, 30, tzinfo=NEW_YORK) - 3 * days * DAY
+    found = ends(start, interval, 6)
+    assert [(end.month, end.day) for end in found] == [
+        ((start + (number + 1) * days * DAY).month, (start + (number + 1) * days * DAY).day) for number in range(6)
+    ]
+    assert [(end.hour, end.minute) for end in found] == [(2, 30), (2, 30), (3, 30), (2, 30), (2, 30), (2, 30)]

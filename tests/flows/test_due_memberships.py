@@ -133,3 +133,19 @@ async def test_without_it_the_member_is_refused(studio: BookingStudio, monkeypat
     member = await studio.new_member(3)
     await let_it_end(studio, member)
     assert (await studio.refused(await studio.new_class(), member))["code"] == "no_active_membership"
+
+
+async def test_a_planned_cancellation_does_not_keep_it_from_renewing_first(studio: BookingStudio) -> None:
+    await new_price(studio)
+    member = await studio.new_member(3)
+    await let_it_end(studio, member, cancel_at=await studio.now() + 300 * DAY)
+    await studio.booked(await studio.new_class(), member)
+    assert [row["status"] for row in await studio.rows("purchases")] == ["pending"]
+
+
+async def test_one_that_is_to_be_cancelled_by_now_does_not_renew(studio: BookingStudio) -> None:
+    await new_price(studio)
+    member = await studio.new_member(3)
+    await let_it_end(studio, member, 2, cancel_at=await studio.now() - DAY)
+    assert (await studio.refused(await studio.new_class(), member))["code"] == "no_active_membership"
+    assert await studio.rows("purchases") == []

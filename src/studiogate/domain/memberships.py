@@ -201,13 +201,11 @@ def _resumed(state: MembershipState, interval: Interval | None, zone: tzinfo) ->
         pause_reason=None,
     )
     ran_out = over is not None and state.current_period_end is not None and state.current_period_end < over
-    if over is None or not ran_out or interval is None or not _renews(state):
+    # A planned cancellation lies ahead: one that is due comes before the end of the pause.
+    renews = state.auto_renew and not state.cancel_at_period_end
+    if over is None or not ran_out or interval is None or not renews:
         return resumed, None
     return _renewed(resumed, over, interval, zone)
-
-
-def _renews(state: MembershipState) -> bool:
-    return state.auto_renew and not state.cancel_at_period_end and state.cancel_at is None
 
 
 def _renewed(
@@ -244,8 +242,6 @@ def _is_planned(state: MembershipState) -> bool:
 
 def _anchor(state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo) -> datetime:
     """Return the instant from which periods are counted: ``begins`` is a whole number of intervals after it."""
-    if interval in DAYS:
-        return begins
     for candidate in (state.started_at, state.current_period_start):
         if candidate is not None and _leads_to(candidate, begins, interval, zone):
             return candidate
@@ -258,12 +254,12 @@ def _leads_to(anchor: datetime, moment: datetime, interval: Interval, zone: tzin
 
 
 def _ends(anchor: datetime, interval: Interval, zone: tzinfo, near: datetime) -> Iterator[datetime]:
-    """Yield the instants whole intervals after the anchor, in local time of the zone; starts shortly before ``near``.
-
-    Daily and weekly intervals start at the anchor.
-    """
+    """Yield the instants whole intervals after the anchor by the zone's clock, from shortly before ``near`` on."""
     local = anchor.astimezone(zone)
-    count = 0 if interval in DAYS else max(0, (near.year - local.year) * (1 if interval == Interval.YEAR else 12) - 13)
+    if interval in DAYS:
+        count = max(0, (near - anchor).days // DAYS[interval] - 2)
+    else:
+        count = max(0, (near.year - local.year) * (1 if interval == Interval.YEAR else 12) - 13)
     while True:
         count += 1
         yield _later(local, interval, count).astimezone(UTC)

@@ -62,8 +62,10 @@ def is_behind(membership: MembershipFacts, now: datetime) -> bool:
     itself, or its pause is over."""
     if membership.status == MembershipStatus.PAUSED:
         return membership.pause_ends_at is not None and membership.pause_ends_at <= now
-    end = membership.current_period_end
-    return membership.status == MembershipStatus.ACTIVE and end is not None and end <= now and renews_itself(membership)
+    end, cancelled = membership.current_period_end, membership.cancel_at
+    if membership.status != MembershipStatus.ACTIVE or end is None or end > now:
+        return False
+    return _renews(membership) and (cancelled is None or now < cancelled)
 
 
 def ends_at(membership: MembershipFacts) -> datetime | None:
@@ -75,11 +77,13 @@ def ends_at(membership: MembershipFacts) -> datetime | None:
 def reaches(membership: MembershipFacts, class_: ClassFacts) -> bool:
     """Return whether the membership is still valid when the class starts."""
     end = ends_at(membership)
-    return end is None or renews_itself(membership) or class_.start_time < end
+    has_no_end = _renews(membership) and membership.cancel_at is None
+    return end is None or has_no_end or class_.start_time < end
 
 
-def renews_itself(membership: MembershipFacts) -> bool:
-    return membership.auto_renew and not membership.cancel_at_period_end and membership.cancel_at is None
+def _renews(membership: MembershipFacts) -> bool:
+    """Return whether the end of the period begins the next one, until a planned cancellation."""
+    return membership.auto_renew and not membership.cancel_at_period_end
 
 
 def covers(membership: MembershipFacts, class_: ClassFacts) -> bool:
