@@ -142,6 +142,20 @@ async def test_an_entry_that_is_skipped_and_moves_is_announced_with_both(studio:
     assert len(emitted) == 6
 
 
+async def test_the_same_when_somebody_leaves_the_waitlist(studio: BookingStudio) -> None:
+    class_id, (first,) = await studio.full_class()
+    one, two = await waiters(studio, class_id, 2)
+    await studio.change("members", UUID(one["member_id"]), suspended=True)
+    await studio.set_credits(UUID(two["member_id"]), 0)
+    await studio.cancelled(first["id"])
+    await studio.change("members", UUID(two["member_id"]), suspended=True)
+    seen: set[UUID] = set()
+    await news(studio, seen)
+    await studio.cancelled(one["id"])
+    moved = (await studio.entry(two))["id"], {"position": 2, "skip_reason": "insufficient_credits"}
+    assert ("waitlist.updated", *moved) in await news(studio, seen)
+
+
 async def test_the_clock_raises_updated_at_of_a_class(studio: BookingStudio) -> None:
     """The status depends on the clock, so readers see a change that no request wrote."""
     now = await studio.now()

@@ -20,13 +20,12 @@ from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_pro
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.bookings import announce, batch, promote, shared
 from studiogate.flows.bookings.batch import NOT_FOUND, Asked, Batch, BatchOutcome, Execution
-from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.flows.bookings.promote import PeopleConcerned, PromotionPlan
 from studiogate.flows.bookings.shared import SharedOutcome
 from studiogate.flows.bookings.submit import submit
 from studiogate.flows.idempotency import Outcome, WriteContext
 from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts, lock, read
-from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
 from studiogate.storage.bookings.lock import LockedClass
@@ -151,10 +150,8 @@ class _Cancellations(Batch[WantedCancellation, NewCancellation]):
         """Write a cancellation that changes the waitlist; the next request reads everything again."""
         connection, access, class_ = self.connection, self.access, situation.class_
         await self.write()
-        promoted = await promote.record_steps(connection, access, class_, steps, cancellation.cancelled_at)
-        if not cancellation.seat_freed and not promoted:
-            renumbered = await promote_entry.renumber(connection, access, class_.id)
-            await announce.moved_up(connection, access, renumbered)
+        plan = PromotionPlan(steps, cancellation.cancelled_at, someone_left=not cancellation.seat_freed)
+        await promote.record_steps(connection, access, class_, plan)
         if number + 1 < len(self.asked):
             self.situation, self._held = await lock.lock_class(connection, access, class_.id), None
 

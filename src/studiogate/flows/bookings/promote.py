@@ -1,6 +1,6 @@
 """Give free seats to waiting members, inside the transaction that freed them."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from typing import NamedTuple
@@ -43,6 +43,15 @@ class PeopleConcerned(NamedTuple):
     seats: int
     lock: bool = True
     preview: bool = False
+
+
+class PromotionPlan(NamedTuple):
+    """What is to become of waiting members, and when that was decided. If ``someone_left`` the waitlist, those behind
+    move up even if nobody is promoted."""
+
+    steps: Sequence[PromotionStep]
+    at: datetime
+    someone_left: bool = False
 
 
 async def look_at_people(
@@ -105,7 +114,7 @@ async def promote(
     """Give free seats to eligible entries in join order; return the class and its people afterwards."""
     class_ = situation.class_
     steps = plan_promotions(class_, situation.policy, people.waiting, people.spots, people.now)
-    return _after(situation, people, await record_steps(connection, access, class_, steps, people.now))
+    return _after(situation, people, await record_steps(connection, access, class_, PromotionPlan(steps, people.now)))
 
 
 def foresee(situation: ClassSituation, people: PeopleSituation) -> tuple[ClassSituation, PeopleSituation]:
@@ -116,18 +125,19 @@ def foresee(situation: ClassSituation, people: PeopleSituation) -> tuple[ClassSi
 
 
 async def record_steps(
-    connection: Connection, access: Access, class_: ClassFacts, steps: list[PromotionStep], now: datetime
+    connection: Connection, access: Access, class_: ClassFacts, plan: PromotionPlan
 ) -> list[tuple[WaitingEntry, Promote]]:
+    """Write who is promoted and who is skipped, close the gaps on the waitlist and announce it; return the promoted."""
     promoted, skipped = [], {}
-    for step in steps:
+    for step in plan.steps:
         if isinstance(step.verdict, Promote):
-            taken = TakenSeat(step.verdict, now, promoted=True)
+            taken = TakenSeat(step.verdict, plan.at, promoted=True)
             await promote_entry.record_promotion(connection, access, class_.id, step.entry.booking_id, taken)
             promoted.append((step.entry, step.verdict))
         elif step.entry.skip_reason != step.verdict.skip_reason:
             await promote_entry.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
             skipped[step.entry.id] = step.entry.skip_reason
-    if promoted:
+    if promoted or plan.someone_left:
         renumbered = await promote_entry.renumber(connection, access, class_.id)
         await announce.promoted(connection, access, promoted)
         await announce.moved_up(connection, access, renumbered, skipped)

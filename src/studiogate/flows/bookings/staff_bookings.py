@@ -64,7 +64,8 @@ async def promote_entry(
         return decided
     subject = Subject("waitlist_entry", entry_id)
     before = await audit.snapshot(connection, access, subject)
-    await promote.record_steps(connection, access, class_, [PromotionStep(chosen, decided)], people.now)
+    plan = promote.PromotionPlan([PromotionStep(chosen, decided)], people.now)
+    await promote.record_steps(connection, access, class_, plan)
     changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
     changes |= overridden_rules(decided.overridden)
     await audit.add(connection, access, Entry("waitlist.promote", subject, changes, override.reason))
