@@ -9,7 +9,9 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.staff import Role
+from studiogate.flows.bookings import desk as desk_flow
 from studiogate.flows.members import erase
+from studiogate.storage.db.pool import TransactionConflictError
 from tests.support.booking_studio import HOUR, BookingStudio
 from tests.support.console import Console, texts
 
@@ -228,3 +230,23 @@ async def test_the_waivers_link_opens_the_form_for_the_member(console: Console, 
     assert "mailto:priya%40example.com" in page.text
     assert len(await studio.rows("audit_log", "action = 'form.link' and subject_id = $2", member)) == 1
     assert (await console.get(f"{path}?member={UUID(int=0)}")).status_code == 404
+
+
+async def test_a_conflict_after_the_sale_is_executed_again(
+    console: Console, studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the sale would be made, the booking not, and the form that could repeat it would have taken effect."""
+    desk = await console.as_role(Role.FRONT_DESK)
+    class_id, offer = await studio.new_class(30), await offered(studio)
+    member, real, calls = await studio.new_member(membership=False), desk_flow.take_place, list[int]()
+
+    async def conflicting_once(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise TransactionConflictError("a deadlock")
+        return await real(*arguments, **options)
+
+    monkeypatch.setattr(desk_flow, "take_place", conflicting_once)
+    done = await desk.post(f"/console/classes/{class_id}/walk-in", {"member": str(member), "offer": offer})
+    assert (done.status_code, len(calls)) == (303, 2)
+    assert (len(await studio.rows("memberships")), len(await studio.rows("bookings"))) == (1, 1)

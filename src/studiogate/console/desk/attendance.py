@@ -9,6 +9,7 @@ from studiogate.console.desk import views
 from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.framework.run_flow import run
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
@@ -31,9 +32,9 @@ async def mark(request: ConsoleRequest) -> Answer:
         return request.not_found()
     async with request.database.connection() as connection:
         class_id = await read.class_of_booking(connection, request.access, booking_id)
-        done = await attendance.mark(connection, request.access, booking_id, given, undoes=undoes)
     if class_id is None:
         return request.not_found()
+    done = await run(request, attendance.mark, booking_id, given, undoes=undoes)
     return await _marked(request, class_id, booking_id, done)
 
 
@@ -68,9 +69,10 @@ async def promote(request: ConsoleRequest) -> Answer:
         return request.not_found()
     async with request.database.connection() as connection:
         entry = await staff.class_and_member_of_entry(connection, request.access, entry_id)
-        if entry is None:
-            return request.not_found()
-        done = await staff_bookings.promote_entry(connection, request.access, entry_id, override_of(request))
+    if entry is None:
+        return request.not_found()
+    done = await run(request, staff_bookings.promote_entry, entry_id, override_of(request))
+    async with request.database.connection() as connection:
         card = await panels.find_card(connection, request, str(entry[0]))
     back = views.today_url(card.class_) if card is not None else "/console/today"
     if isinstance(done, Refusal):

@@ -131,7 +131,8 @@ async def move_to(request: ConsoleRequest) -> Answer:
     wanted = Move(booking_id, class_id, join_waitlist=waits, override=override_of(request))
     async with request.database.connection() as connection:
         member_id = await desk.member_of_booking(connection, request.access, booking_id)
-        done = await move.move_booking(connection, request.access, wanted)
+    done = await run(request, move.move_booking, wanted)
+    async with request.database.connection() as connection:
         card = await panels.find_card(connection, request, str(class_id))
     if isinstance(done, Refusal):
         ways = None if member_id is None else resolutions.at_the_desk(class_id, member_id)

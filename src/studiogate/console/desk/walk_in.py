@@ -17,6 +17,7 @@ from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution, shown, status_of
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.resolutions import Ways
 from studiogate.domain.bookings.overrides import ENTITLEMENT, OVERRIDABLE
 from studiogate.domain.refusals import Code, Refusal
@@ -158,13 +159,14 @@ async def create(request: ConsoleRequest) -> Answer:
     given = {name: request.form.get(name, "").strip() for name in ("first_name", "last_name", "email", "phone")}
     async with request.database.connection() as connection:
         card = await panels.find_card(connection, request, request.params["class_id"])
-        if card is None:
-            return request.not_found()
-        done = await members.create(connection, request.access, {name: value for name, value in given.items() if value})
-        if isinstance(done, Refusal):
-            return _exists(request, done, card.class_.id)
-        values = await _values(connection, request, card.class_, UUID(done["id"]))
+    if card is None:
+        return request.not_found()
+    done = await run(request, members.create, {name: value for name, value in given.items() if value})
+    if isinstance(done, Refusal):
+        return _exists(request, done, card.class_.id)
     if request.is_fragment:
+        async with request.database.connection() as connection:
+            values = await _values(connection, request, card.class_, UUID(done["id"]))
         return request.fragment("desk/_walk_in.html", toast=CREATED, **values)
     return request.redirect(drawer_path(card.class_.id, done["id"]), toast=CREATED)
 
@@ -185,17 +187,17 @@ async def book_walk_in(request: ConsoleRequest) -> Answer:
         return request.not_found()
     async with request.database.connection() as connection:
         card = await panels.find_card(connection, request, str(class_id))
-        if card is None:
-            return request.not_found()
-        wanted, order = _wanted(request, class_id, member_id), _order(request, card.class_, member_id)
-        sold = await _sell(connection, request, order, wanted)
-        if isinstance(sold, Refusal):
-            return await _refused(connection, request, card.class_, Attempt(member_id, "", sold))
-        done = await desk.book_for_member(connection, request.access, wanted)
-        if isinstance(done, Refusal):
-            return await _refused(connection, request, card.class_, Attempt(member_id, sold, done))
-        booked = done.booking
-        arrived = await _check_in(connection, request, booked)
+    if card is None:
+        return request.not_found()
+    wanted = _wanted(request, class_id, member_id)
+    sold = await _sell(request, _order(request, card.class_, member_id), wanted)
+    if isinstance(sold, Refusal):
+        return await _refused(request, card.class_, Attempt(member_id, "", sold))
+    done = await run(request, desk.book_for_member, wanted)
+    if isinstance(done, Refusal):
+        return await _refused(request, card.class_, Attempt(member_id, sold, done))
+    booked = done.booking
+    arrived = await _check_in(request, booked)
     return _done(request, card.class_, " ".join(filter(None, (sold, _text(booked), arrived))))
 
 
@@ -218,24 +220,22 @@ def _order(request: ConsoleRequest, class_: DayClass, member_id: UUID) -> Order 
     return Order(member_id, product_id, price_id, class_.location_id, paid=request.form.get("unpaid") != "on")
 
 
-async def _sell(
-    connection: Connection, request: ConsoleRequest, order: Order | None, wanted: StaffBooking
-) -> str | Refusal:
+async def _sell(request: ConsoleRequest, order: Order | None, wanted: StaffBooking) -> str | Refusal:
     """Sell what was ordered, unless the booking would be refused in any case; return what was done."""
     if order is None:
         return ""
-    obstacle = await desk.refusal_with_membership(connection, request.access, wanted)
+    obstacle = await run(request, desk.refusal_with_membership, wanted)
     if obstacle is not None:
         return replace(obstacle, details={**obstacle.details, "sold": "nothing"})
-    done = await sales.sell(connection, request.access, order)
+    done = await run(request, sales.sell, order)
     return done if isinstance(done, Refusal) else "Sold."
 
 
-async def _check_in(connection: Connection, request: ConsoleRequest, booking: Mapping[str, Any]) -> str:
+async def _check_in(request: ConsoleRequest, booking: Mapping[str, Any]) -> str:
     """Check in if that was asked for; a refusal (too early) leaves the booking as it is."""
     if request.form.get("check_in") != "on" or booking["status"] != "confirmed":
         return ""
-    done = await attendance.mark(connection, request.access, UUID(booking["id"]), "checked_in")
+    done = await run(request, attendance.mark, UUID(booking["id"]), "checked_in")
     return "" if isinstance(done, Refusal) else "Checked in."
 
 
@@ -243,7 +243,7 @@ def _text(booking: Mapping[str, Any]) -> str:
     return "Booked." if booking["status"] == "confirmed" else f"On the waitlist, place {booking['waitlist_position']}."
 
 
-async def _refused(connection: Connection, request: ConsoleRequest, class_: DayClass, attempt: Attempt) -> Answer:
+async def _refused(request: ConsoleRequest, class_: DayClass, attempt: Attempt) -> Answer:
     """Show why the member was not booked, and what else stands against it. After a sale, a drawer is shown anew: its
     form has taken effect, and what is left to do is another form."""
     refusal, member_id = attempt.refusal, attempt.member_id
@@ -251,7 +251,8 @@ async def _refused(connection: Connection, request: ConsoleRequest, class_: DayC
     back = drawer_path(class_.id, member_id, paging.cursor_of(request))
     if not request.is_fragment:
         return request.refused(refusal, back, resolve)
-    values = await _values(connection, request, class_, member_id)
+    async with request.database.connection() as connection:
+        values = await _values(connection, request, class_, member_id)
     values |= {"refusal": shown(refusal, request.form, resolve)}
     if attempt.sold:
         return request.fragment("desk/_walk_in.html", status=status_of(refusal), toast=SOLD_ONLY, **values)
