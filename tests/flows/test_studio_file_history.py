@@ -173,3 +173,12 @@ async def test_members_that_appear_receive_their_submissions(connection: Connect
     rows = await connection.fetch("select verified, member_id::text from form_submissions order by verified")
     assert [tuple(row) for row in rows] == [(False, None), (True, uid("n"))]
     assert await connection.fetchval("select status from leads where id = $1", uid("l")) == "converted"
+
+
+async def test_a_place_that_another_system_has_offered_is_refused(connection: Connection) -> None:
+    document = small_studio()
+    entry = {"id": uid("north", "offered"), "booking_id": uid("north", "booking", 3), "status": "offered"}
+    outcome = await load(connection, {**document, "waitlist": [{**entry, "position": None}]})
+    assert [(each.place, each.message) for each in outcome.faults] == [
+        ("waitlist[0].status", "must be one of waiting, converted, expired, cancelled")
+    ]

@@ -2,12 +2,16 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
 
+from studiogate.domain.access import operator_access
+from studiogate.domain.purchases import PurchaseStatus
+from studiogate.flows import purchases
 from studiogate.storage.studio_file import payment_effects
-from tests.support.studio_files import Document, exported, load, load_well, small_studio, uid
+from tests.support.studio_files import Document, exported, load, load_well, small_studio, uid, with_history
 
 pytestmark = pytest.mark.anyio
 
@@ -160,3 +164,39 @@ async def test_memberships_are_settled_in_batches(connection: Connection, monkey
     outcome = await load_well(connection, marked(p0="failed", p1="failed", p2="failed", p3="failed", p4="failed"))
     assert outcome.effects == {"memberships_settled": 5}
     assert await connection.fetchval("select count(*) from memberships where status = 'past_due'") == 5
+
+
+@pytest.mark.parametrize(
+    ("section", "row", "place"),
+    [
+        ("purchases", {"id": purchase(0), "member_id": uid("north", "member", 1)}, "purchases[0].member_id"),
+        ("purchases", {"id": purchase(1), "member_id": uid("north", "member", 1)}, "purchases[0].member_id"),
+        ("purchases", {"id": purchase(1), "product_id": uid("other product")}, "purchases[0].product_id"),
+        ("memberships", {"id": MEMBERSHIP, "product_id": uid("other product")}, "memberships[0].product_id"),
+    ],
+)
+async def test_what_was_sold_stays_with_its_member_and_product(
+    connection: Connection, section: str, row: Document, place: str
+) -> None:
+    document = studio_with(renewals=1, sales=1)
+    document["products"].append({**document["products"][0], "id": uid("other product"), "key": "other", "prices": []})
+    await load_well(connection, document)
+    outcome = await load(connection, {"studio": STUDIO, section: [row]}, overwrite=True)
+    assert [fault.place for fault in outcome.faults] == [place]
+    assert "cannot change" in outcome.faults[0].message
+
+
+async def test_a_fee_stays_with_its_booking_s_member(connection: Connection) -> None:
+    await load_well(connection, {**with_history(small_studio()), "submissions": []})
+    fee = {"id": uid("north", "fee"), "member_id": uid("north", "member", 1)}
+    outcome = await load(connection, {"studio": STUDIO, "purchases": [fee]}, overwrite=True)
+    assert [(each.place, each.message) for each in outcome.faults] == [
+        ("purchases[0].member_id", "cannot change: the purchase is the fee of a booking")
+    ]
+
+
+async def test_a_purchase_that_is_sale_and_renewal_can_be_marked(connection: Connection) -> None:
+    await load_well(connection, {**with_history(small_studio()), "submissions": []})
+    access = operator_access(UUID(uid("north", "studio")))
+    marked = await purchases.mark(connection, access, UUID(uid("north", "purchase")), PurchaseStatus.FAILED)
+    assert marked is PurchaseStatus.FAILED

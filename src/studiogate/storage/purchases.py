@@ -29,7 +29,8 @@ HAS_PURCHASE = """
     select exists (select from purchases u
                    where u.studio_id = $1 and u.id = $2 and ($3::uuid[] is null or u.location_id = any($3)))"""
 
-# The membership that a purchase pays for, by its sale or a renewal, and whether another payment for it has failed.
+# The membership that a purchase pays for, by its sale or a renewal (an imported purchase may be both), and whether
+# another payment for it has failed.
 FIND = """
     select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, paid.membership_id, exists (
                select from (select r.purchase_id from renewals r
@@ -41,7 +42,8 @@ FIND = """
                where other.purchase_id <> u.id and unpaid.status = 'failed') as others_failed
     from purchases u left join lateral (
         select r.membership_id from renewals r where r.studio_id = $1 and r.purchase_id = u.id
-        union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id) paid on true
+        union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id
+        limit 1) paid on true
     where u.studio_id = $1 and u.id = $2"""
 
 

@@ -30,6 +30,10 @@ LEDGER_REASONS: Mapping[str, tuple[int | None, bool]] = {
 }
 
 
+# This service promotes without asking, so it could do nothing with a place that another system has offered.
+ENTRY_STATUSES = tuple(each for each in WaitlistStatus if each is not WaitlistStatus.OFFERED)
+
+
 def _position(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if (values["status"] == WaitlistStatus.WAITING) != (values["position"] is not None):
         yield ("position",), "is set exactly while the entry is waiting"
@@ -60,7 +64,7 @@ WAITLIST = Section(
         ID,
         required("booking_id", v.identifier),
         optional("position", v.whole(1)),
-        required("status", v.one_of(WaitlistStatus)),
+        required("status", v.one_of(ENTRY_STATUSES)),
         optional("promoted_at", v.instant),
         optional("skip_reason", v.text(v.MAX_INDEXED)),
         CREATED_AT,

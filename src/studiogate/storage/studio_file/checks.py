@@ -8,6 +8,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import SEATS
 from studiogate.storage.studio_file.catalog_checks import CATALOG_CHECKS
 from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
+from studiogate.storage.studio_file.payment_checks import PAYMENT_CHECKS
 from studiogate.storage.studio_file.people_checks import PEOPLE_CHECKS
 from studiogate.storage.studio_file.schedule_checks import SCHEDULE_CHECKS
 from studiogate.storage.studio_file.schedule_tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES
@@ -61,6 +62,7 @@ def _queries(tables: Sequence[Table]) -> Iterator[str]:
     yield from SCHEDULE_CHECKS
     yield from CATALOG_CHECKS
     yield from SEATS
+    yield from PAYMENT_CHECKS
     yield from HISTORY_CHECKS
     yield from PEOPLE_CHECKS
 
