@@ -53,6 +53,7 @@ GOOD: list[tuple[str, Any, dict[str, Any]]] = [
     ("checkbox_group", ["red"], OPTIONS),
     ("checkbox_group", ["blue", "red"], OPTIONS),
     ("checkbox_group", [], OPTIONS),
+    ("checkbox_group", ["A", "a"], {"options": ["A", "a"]}),
     ("signature", png_url(), {}),
     ("file_upload", UPLOAD, {}),
     ("file_upload", UPLOAD.upper(), {}),

@@ -212,4 +212,8 @@ def _most_values(field_: Field) -> int:
 
 
 def _repeats(kind: object, answer: list[str]) -> bool:
-    return kind != FieldType.ADDRESS and len({each.lower() for each in answer}) < len(answer)
+    if kind == FieldType.ADDRESS:
+        return False
+    # Ids of files are the same in upper and lower case; options are not.
+    values = [each.lower() for each in answer] if kind == FieldType.FILE_UPLOAD else answer
+    return len(set(values)) < len(values)
