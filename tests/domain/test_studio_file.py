@@ -174,6 +174,7 @@ WRONG = [
     ("memberships", {"credits_remaining": -1}, "credits_remaining"),
     ("purchases", {"quantity": 0}, "quantity"),
     ("purchases", {"amount_total": "15.0", "refunded_amount": None}, "amount_total"),
+    ("purchases", {"amount_total": "10.00", "refunded_amount": "10.01", "currency": "USD"}, "refunded_amount"),
     ("leads", {"status": "warm"}, "status"),
     ("leads", {"email": None}, "email"),
     ("leads", {"metadata": []}, "metadata"),

@@ -8,6 +8,7 @@ from studiogate.domain.leads import LeadStatus
 from studiogate.domain.refusals import Code
 from studiogate.domain.staff import Role
 from studiogate.flows import lead_staff as flow
+from studiogate.flows.members import staff
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 from tests.support.staff import did, entries, faults_of, news, person, refused
@@ -32,7 +33,8 @@ async def test_move(studio: BookingStudio) -> None:
 
 
 async def test_a_converted_lead_stays_converted(studio: BookingStudio) -> None:
-    lead_id = await lead(studio, status="converted")
+    lead_id = await lead(studio, status="converted", email="member@example.com")
+    await studio.new_member(email="member@example.com")
     assert (await refused(studio, flow.move, lead_id, LeadStatus.LOST)).code is Code.INVALID_TRANSITION
     assert (await refused(studio, flow.convert, lead_id, {})).code is Code.INVALID_TRANSITION
     other = await lead(studio)
@@ -101,3 +103,17 @@ async def test_staff_of_one_location_keep_the_leads_of_the_studio(studio: Bookin
     async with studio.database.connection() as connection:
         access = person(studio, Role.FRONT_DESK, studio.location)
         assert await flow.move(connection, access, lead_id, LeadStatus.LOST) is LeadStatus.LOST
+
+
+async def test_a_lead_that_was_imported_as_converted_becomes_a_member(studio: BookingStudio) -> None:
+    lead = await studio.add("leads", email="sam@example.com", first_name="Sam", last_name="Ng", status="converted")
+    made = await did(studio, flow.convert, lead, {})
+    assert (made["email"], made["role"]) == ("sam@example.com", "member")
+    assert (await refused(studio, flow.convert, lead, {})).code == Code.INVALID_TRANSITION
+
+
+async def test_the_lead_of_a_member_without_an_email_is_not_converted_again(studio: BookingStudio) -> None:
+    member = await studio.new_member(email="sam@example.com")
+    lead = await studio.add("leads", email="sam@example.com", first_name="Sam", last_name="Ng", status="converted")
+    await did(studio, staff.change, member, {"email": None})
+    assert (await refused(studio, flow.convert, lead, {})).code == Code.INVALID_TRANSITION

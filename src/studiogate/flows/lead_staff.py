@@ -15,7 +15,7 @@ from studiogate.flows.members.staff import change_within, create_within
 from studiogate.flows.people import members_appeared
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import leads as storage
-from studiogate.storage import members, people
+from studiogate.storage import members, people, person_merge
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.leads import KeptLead
@@ -71,7 +71,9 @@ async def convert(
     if kept is None or await storage.email_of_lead(connection, access, lead_id) != email:
         raise TransactionConflictError("the lead was merged or erased meanwhile")
     refusal = status_refusal(kept.status, LeadStatus.CONVERTED)
-    if refusal is not None:
+    # An import may bring a converted lead without its member: that one can be made of it.
+    has_member = profile is not None or await person_merge.member_of_lead(connection, access, lead_id) is not None
+    if refusal is not None and has_member:
         return refusal
     async with audited(connection, access, "lead.convert", Subject("lead", lead_id)):
         return await _member(connection, access, kept, email, given)

@@ -28,6 +28,7 @@ MOVE_EXTERNAL_IDS = "update external_ids set row_id = $3 where studio_id = $1 an
 NOTES = "select staff_notes from members where studio_id = $1 and id = $2"
 SET_STANDING = "update members set suspended = $3, staff_notes = $4 where studio_id = $1 and id = $2"
 DELETE = "delete from members where studio_id = $1 and id = $2"
+MEMBER_OF_LEAD = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'lead'"
 REMEMBER = """
     insert into merged_people as p (studio_id, id, kind, member_id) values ($1, $2, $3, $4)
     on conflict (studio_id, id) do update set member_id = excluded.member_id"""
@@ -87,3 +88,9 @@ async def absorb_lead(connection: Connection, access: Access, merged_id: UUID, k
 async def remember_lead(connection: Connection, access: Access, lead_id: UUID, member_id: UUID) -> None:
     """Remember the member of a lead that was merged, or that has another email than the member."""
     await connection.execute(REMEMBER, access.studio_id, lead_id, "lead", member_id)
+
+
+async def member_of_lead(connection: Connection, access: Access, lead_id: UUID) -> UUID | None:
+    """Return the member who had the lead's email, if that was taken from them later."""
+    member_id: UUID | None = await connection.fetchval(MEMBER_OF_LEAD, access.studio_id, lead_id)
+    return member_id

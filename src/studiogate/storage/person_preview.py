@@ -6,10 +6,11 @@ The counts are what a person sees before confirming; the flow looks again under 
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.storage import person_rows
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE
 
-# $2 is the member, $3 the email of the member or null.
+# $2 is the member, $3 the leads and $4 the submissions of the person.
 COUNTS = f"""
     select (select count(*) from bookings b where b.studio_id = $1 and b.member_id = $2) as bookings,
            (select count(*) from bookings b where b.studio_id = $1 and b.member_id = $2 and b.start_time > now()
@@ -18,10 +19,9 @@ COUNTS = f"""
            (select count(*) from memberships s where s.studio_id = $1 and s.member_id = $2
                 and s.status in ({CHANGEABLE})) as memberships_live,
            (select count(*) from purchases u where u.studio_id = $1 and u.member_id = $2) as purchases,
-           (select count(*) from form_submissions n where n.studio_id = $1 and n.member_id = $2) as submissions,
-           (select count(*) from form_submissions n join form_uploads u on u.studio_id = $1 and u.submission_id = n.id
-            where n.studio_id = $1 and n.member_id = $2) as files,
-           (select count(*) from leads e where e.studio_id = $1 and e.email = $3::text) as leads"""
+           cardinality($4::uuid[]) as submissions,
+           (select count(*) from form_uploads u where u.studio_id = $1 and u.submission_id = any($4)) as files,
+           cardinality($3::uuid[]) as leads"""
 
 # Classes in which both have a live booking: a merge is refused until one of the two is cancelled.
 SHARED_CLASSES = """
@@ -37,7 +37,8 @@ SHARED_CLASSES = """
 
 async def counts(connection: Connection, access: Access, member_id: UUID, email: str | None) -> Record:
     """Return how many rows of each kind a member has."""
-    (row,) = await connection.fetch(COUNTS, access.studio_id, member_id, email)
+    found = await person_rows.leads_and_submissions(connection, access, member_id, email)
+    (row,) = await connection.fetch(COUNTS, access.studio_id, member_id, *found)
     return row
 
 

@@ -28,6 +28,12 @@ def _money(*members: str) -> RowCheck:
     return check
 
 
+def _refunded(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+    total, refunded = values["amount_total"], values["refunded_amount"]
+    if total is not None and refunded is not None and refunded > total:
+        yield ("refunded_amount",), f"must not be above the amount_total of {total}"
+
+
 def _interval(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["price_type"] == "recurring" and values["interval"] is None:
         yield ("interval",), "is required on a recurring price"
@@ -86,5 +92,8 @@ PURCHASES = Section(
         *RECORD,
     ),
     frozenset({"updated_at"}),
-    (Rule(("amount_total", "refunded_amount", "currency"), _money("amount_total", "refunded_amount")),),
+    (
+        Rule(("amount_total", "refunded_amount", "currency"), _money("amount_total", "refunded_amount")),
+        Rule(("amount_total", "refunded_amount"), _refunded),
+    ),
 )
