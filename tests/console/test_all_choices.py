@@ -111,6 +111,16 @@ async def test_every_class_of_a_day_can_be_booked(console: Console, studio: Book
     assert found == classes
 
 
+async def test_times_at_a_location_in_another_zone_name_it(console: Console, studio: BookingStudio) -> None:
+    member, start = await studio.new_member(), (await studio.now() + timedelta(days=2)).replace(hour=15, minute=0)
+    tokyo = await studio.add("locations", name="Shibuya", city="Tokyo", state="", timezone="Asia/Tokyo")
+    at_home, elsewhere = await studio.new_class(start=start), await studio.new_class(start=start, location_id=tokyo)
+    path = f"/console/members/{member}/book"
+    assert texts(await console.get(f"{path}?day={start.date()}")).count("Shibuya · JST") == 1
+    assert " JST" in texts(await console.get(f"{path}?class={elsewhere}"))
+    assert " JST" not in texts(await console.get(f"{path}?class={at_home}"))
+
+
 async def test_a_booking_can_move_to_every_class(console: Console, studio: BookingStudio) -> None:
     """Also to classes on a day with many, at another location, and weeks ahead."""
     booking, now = await _booking(studio), await studio.now()
