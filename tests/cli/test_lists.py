@@ -15,6 +15,7 @@ url = test_staff.url
 TABLES = {
     "location": "locations",
     "room": "rooms",
+    "spot": "room_spots",
     "class_type": "class_types",
     "series": "class_series",
     "closure": "closures",
@@ -52,7 +53,9 @@ async def _seed(url: str) -> None:
 
 
 def words_of(kind: str) -> list[str]:
-    return [kind, "find", ""] if kind == "member" else [kind.replace("_", "-"), "list"]
+    if kind in ("member", "spot"):
+        return [kind, "find", ""] if kind == "member" else ["room", "spots"]
+    return [kind.replace("_", "-"), "list"]
 
 
 def listed(command_line: CommandLine, kind: str, *options: object) -> Any:

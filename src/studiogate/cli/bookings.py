@@ -31,7 +31,10 @@ waitlist = typer.Typer(help="Promote a waiting member.", no_args_is_help=True)
 ClassId = Annotated[UUID, typer.Option("--class", metavar="ID", parser=parse_row_id, help="The class.")]
 ToClass = Annotated[UUID, typer.Option("--to", metavar="CLASS_ID", parser=parse_row_id, help="The other class.")]
 MemberId = Annotated[UUID, typer.Option("--member", metavar="ID", parser=parse_row_id, help="The member.")]
-Spot = Annotated[UUID | None, typer.Option("--spot", metavar="ID", parser=parse_row_id, help="A spot of the class.")]
+Spot = Annotated[
+    UUID | None,
+    typer.Option("--spot", metavar="ID", parser=parse_row_id, help="A spot of the class; `room spots` lists them."),
+]
 JoinWaitlist = Annotated[bool, typer.Option("--waitlist", help="Join the waitlist if the class is full.")]
 Overriding = Annotated[
     bool, typer.Option("--override", help="Override the booking rules, except seats and one place per class.")

@@ -1,4 +1,4 @@
-"""studiogate room create, change, deactivate, list."""
+"""studiogate room create, change, deactivate, list, spots."""
 
 from typing import Annotated
 from uuid import UUID
@@ -69,6 +69,18 @@ def deactivate(
     """Take a room out of use. `change --active` takes it back."""
     saved = act(data, studio, "room", room_id, lambda c, a: flow.deactivate(c, a, room_id, strict))
     print_saved(saved, "The room is deactivated:", as_json)
+
+
+@app.command("spots")
+def spots(
+    studio: Slug,
+    room: Annotated[UUID | None, option_id("Only of this room.", "--room")] = None,
+    limit: lists.Limit = 100,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """List the spots of rooms, with the ids that `booking create --spot` takes."""
+    lists.show(data, studio, "spot", as_json, limit, room=room)
 
 
 def _spots(given_spots: list[str] | None) -> list[dict[str, object]] | None:

@@ -29,6 +29,7 @@ PRODUCT = "(select p.name from products p where p.studio_id = t.studio_id and p.
 CLASS = "(select c.title from classes c where c.studio_id = t.studio_id and c.id = t.class_id)"
 CLASS_START = "(select c.start_time from classes c where c.studio_id = t.studio_id and c.id = t.class_id)"
 LOCATION = "(select l.name from locations l where l.studio_id = t.studio_id and l.id = t.location_id)"
+ROOM = "(select r.name from rooms r where r.studio_id = t.studio_id and r.id = t.room_id)"
 # Weekdays as `--on` takes them.
 DAYS_OF_WEEK = """(
     select string_agg((array['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])[day], ',' order by day)
@@ -50,6 +51,13 @@ LISTS = {
             {**NAME, "location": LOCATION, "capacity": "t.capacity", "active": "t.active"},
             "rooms t",
             "t.name, t.id",
+        ),
+        OperatorList(
+            "spot",
+            {"id": "t.id", "label": "t.label", "room": ROOM, "room_id": "t.room_id"},
+            "room_spots t",
+            "t.room_id, t.label, t.id",
+            {"room": "t.room_id = {}::uuid"},
         ),
         OperatorList("class_type", {**NAME, "active": "t.active"}, "class_types t", "t.name, t.id"),
         OperatorList("instructor", {**NAME, "active": "t.active"}, "instructors t", "t.name, t.id"),
