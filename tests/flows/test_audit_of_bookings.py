@@ -3,6 +3,7 @@ doctor finds what staff did without an entry."""
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -120,3 +121,18 @@ async def test_a_sample_event_is_recorded(studio: BookingStudio) -> None:
     assert await events.trigger(studio.api.connection, studio.access, EventType.MEMBER_UPDATED) == member
     (entry,) = await entries(studio)
     assert (entry["action"], entry["subject_type"], entry["subject_id"]) == ("event.trigger", "member", member)
+
+
+async def test_a_sample_event_is_about_a_row_that_it_could_be_about(studio: BookingStudio) -> None:
+    class_id = await studio.new_class()
+    live, gone = [await studio.booked(class_id, await studio.new_member()) for _ in range(2)]
+    await studio.cancelled(gone["id"])
+    expected = {
+        EventType.BOOKING_CREATED: UUID(live["id"]),
+        EventType.BOOKING_CANCELLED: UUID(gone["id"]),
+        EventType.CLASS_UPDATED: class_id,
+        EventType.CLASS_CANCELLED: None,
+        EventType.WEBHOOK_ENDPOINT_DISABLED: None,
+    }
+    found = {each: await events.trigger(studio.api.connection, studio.access, each) for each in expected}
+    assert found == expected

@@ -32,6 +32,7 @@ from studiogate.storage.resources import (
     SUBMISSION,
     WAITLIST_ENTRY,
 )
+from studiogate.storage.status_lists import ATTENDABLE
 
 NOWHERE = UUID(int=0)
 
@@ -184,12 +185,25 @@ async def read_event(connection: Connection, access: Access, event_id: str) -> s
     return await read_one(connection, access, EVENT, event_id, NUMBERED, KEPT, _with_scopes(access))
 
 
+# What is true of the row that an event of a type is about, at the moment of the event.
+TRUE_OF_ROW: Mapping[EventType, str] = {
+    EventType.BOOKING_CREATED: f"status in ({ATTENDABLE})",
+    EventType.BOOKING_UPDATED: "status <> 'cancelled'",
+    EventType.BOOKING_CANCELLED: "status = 'cancelled'",
+    EventType.CLASS_CREATED: "status <> 'cancelled'",
+    EventType.CLASS_UPDATED: "status <> 'cancelled'",
+    EventType.CLASS_CANCELLED: "status = 'cancelled'",
+    EventType.WEBHOOK_ENDPOINT_DISABLED: "not enabled",
+}
+
+
 async def newest(connection: Connection, access: Access, type_: EventType) -> UUID | None:
     """Return the newest row that an event of this type could be about."""
     resource = subject_of(type_).resource
-    source = f"{resource.table} {resource.alias}"
+    source, condition = f"{resource.table} {resource.alias}", TRUE_OF_ROW.get(type_, "true")
     row_id: UUID | None = await connection.fetchval(
-        f"select id from {source} where studio_id = $1 order by created_at desc, id desc limit 1", access.studio_id
+        f"select id from {source} where studio_id = $1 and {condition} order by created_at desc, id desc limit 1",
+        access.studio_id,
     )
     return row_id
 
