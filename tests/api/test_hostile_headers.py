@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
+from studiogate import API_VERSION
 from tests.support.asgi import ask, assert_refused, post, shown
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key
@@ -33,10 +34,28 @@ async def test_what_is_not_a_key(shared_api: PartnerApi, text: str) -> None:
     assert_refused(response, "invalid_api_key")
 
 
-@pytest.mark.parametrize("change", ["{} ", " {}", "{}\n", "\t{}", "{}\x00", '"{}"', "{},{}", "{}\r\nX: y", "Bearer {}"])
+@pytest.mark.parametrize("change", ["{}\n", "{}\x0b", "{}\xa0", "{}\x00", '"{}"', "{},{}", "{}\r\nX: y", "Bearer {}"])
 async def test_a_key_with_something_around_it(shared_api: PartnerApi, key: str, change: str) -> None:
     response = await ask(shared_api.app, "GET", "/studio", headers=[("x-service-key", change.replace("{}", key))])
     assert_refused(response, "invalid_api_key")
+
+
+@pytest.mark.parametrize("change", ["{} ", " {}", "\t{}", "{} \t "])
+async def test_whitespace_around_a_value_is_not_part_of_it(shared_api: PartnerApi, key: str, change: str) -> None:
+    def around(value: str) -> str:
+        return change.replace("{}", value)
+
+    asked = [("x-service-key", around(key)), ("api-version", around(API_VERSION)), ("x-request-id", around("mine"))]
+    response = await ask(shared_api.app, "GET", "/studio", headers=asked)
+    assert (response.status, response.header("x-request-id")) == (200, "mine")
+    body = {"class_id": ID, "member_id": ID}
+    response = await post(shared_api.app, "/bookings", key, body, ("idempotency-key", around("x" * 7)))
+    assert_refused(response, "validation_error", param="Idempotency-Key")
+    lead = {"email": "whitespace@example.com"}
+    once = f"whitespace-{change!r}"
+    first = await post(shared_api.app, "/leads", key, lead, ("idempotency-key", once))
+    again = await post(shared_api.app, "/leads", key, lead, ("idempotency-key", around(once)))
+    assert (first.header("idempotent-replayed"), again.header("idempotent-replayed")) == (None, "true")
 
 
 async def test_two_keys(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:

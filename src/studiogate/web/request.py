@@ -47,7 +47,8 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.raw_path: bytes = scope.get("raw_path") or b""  # before percent-decoding
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        # Whitespace around a value is no part of it (RFC 9110, 5.5); the server's parser removes only what precedes it.
+        self.headers: dict[bytes, bytes] = {name: value.strip(b" \t") for name, value in scope["headers"]}
         self._query_string: bytes = scope["query_string"]
         self._query: dict[str, str] | None = None
         extensions: Mapping[str, Any] = scope.get("extensions") or {}
