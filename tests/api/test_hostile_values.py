@@ -254,13 +254,3 @@ async def test_unknown_names_are_faults(shared_api: PartnerApi, key: str, query:
     assert (response.status, {fault["loc"][0] for fault in faults}) == (422, {"query"})
     assert {fault["type"] for fault in faults} == {"too_many_faults" if query.count("&") > 1000 else "extra_forbidden"}
     assert len(response.body) < 10_000
-
-
-@pytest.mark.parametrize(
-    ("query", "status"), [("limit=1&limit=2", 200), ("limit=1&limit=0", 422), ("limit=1&limit", 422)]
-)
-async def test_the_last_of_a_repeated_name_counts(shared_api: PartnerApi, key: str, query: str, status: int) -> None:
-    response = await ask(shared_api.app, "GET", "/classes?" + query, key=key)
-    assert response.status == status
-    if status == 200:
-        assert len(response.json()["data"]) == 2

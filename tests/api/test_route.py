@@ -86,8 +86,10 @@ class LeanRoutes:
             # FastAPI has no counterpart for checks that types cannot express.
             for beyond_types in ("_own_faults", "_judge", "_faults_between"):
                 monkeypatch.setattr(route, beyond_types, None)
-        # FastAPI accepts unknown parameters; our faults for unknown names are tested in test_unknown_names.py.
+        # FastAPI accepts unknown and repeated parameters; our faults for names are tested in test_unknown_names.py and
+        # test_repeated_names.py.
         monkeypatch.setattr(route_execution, "unknown_parameters", lambda _given, _known: [])
+        monkeypatch.setattr(route_execution, "repeated_parameters", lambda _given, _known: [])
         monkeypatch.setattr(route_execution, "with_nearest", lambda faults, _noun, _known: faults)
         monkeypatch.setattr(route_execution, "_faulty", self._refused)
 

@@ -87,6 +87,8 @@ def test_only_the_embedded_page_may_be_framed(site: Site, client: httpx2.Client)
     assert "frame-ancestors *" in answer.headers["content-security-policy"]
     assert "x-frame-options" not in answer.headers
     assert 'action="/f/demo/intro-offer?embed=1"' in answer.text
+    repeated = client.get(site.url("intro-offer", "?embed=0&embed=1"))
+    assert "frame-ancestors *" in repeated.headers["content-security-policy"], "the last one counts on pages"
     linked = client.get(link_to(site, "members-only") + "&embed=1")
     assert linked.status_code == 200
     assert "frame-ancestors 'none'" in linked.headers["content-security-policy"], "nobody lays anything over a member's"

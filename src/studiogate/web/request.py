@@ -6,7 +6,8 @@ import copy
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 from studiogate import clock
@@ -51,6 +52,7 @@ class Request:
         self.headers: dict[bytes, bytes] = {name: value.strip(b" \t") for name, value in scope["headers"]}
         self._query_string: bytes = scope["query_string"]
         self._query: dict[str, str] | None = None
+        self._repeated: Sequence[str] = ()
         extensions: Mapping[str, Any] = scope.get("extensions") or {}
         self.single_writer: SingleWriter | None = extensions.get(SINGLE_WRITER)
         self._client = scope.get("client")
@@ -62,15 +64,25 @@ class Request:
 
     @property
     def query(self) -> dict[str, str]:
+        """The parameters; of a name that is repeated, the last value."""
         if self._query is None:
-            self._query = self._parse_query() if self._query_string else {}
+            pairs = self._query_pairs() if self._query_string else []
+            self._query = dict(pairs)
+            if len(self._query) != len(pairs):
+                counted = Counter(name for name, _ in pairs)
+                self._repeated = [name for name, count in counted.items() if count > 1]
         return self._query
+
+    @property
+    def repeated_parameters(self) -> Sequence[str]:
+        """The names that are in the query more than once."""
+        return self._repeated if self.query else ()
 
     def redirected(self, path: str, query: bytes) -> "Request":
         """Return a request of the same caller to read another path, as if it had been redirected there."""
         other = copy.copy(self)
         other.method, other.path, other.raw_path = "GET", path, path.encode()
-        other._query_string, other._query = query, None
+        other._query_string, other._query, other._repeated = query, None, ()
         return other
 
     @property
@@ -78,11 +90,11 @@ class Request:
         """The query as it was sent, percent-encoded."""
         return self._query_string.decode("ascii", "replace")
 
-    def _parse_query(self) -> dict[str, str]:
+    def _query_pairs(self) -> Sequence[tuple[str, str]]:
         if b"%" in self._query_string or b"+" in self._query_string:
-            return dict(urlencoded.pairs(self._query_string))
+            return urlencoded.pairs(self._query_string)
         text = self._query_string.decode("utf-8", "replace")
-        return dict(part.partition("=")[::2] for part in text.split("&") if part)
+        return [part.partition("=")[::2] for part in text.split("&") if part]
 
     @property
     def query_is_utf8(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 UNKNOWN = "extra_forbidden"
+REPEATED = "repeated"
 REPLACED = "\ufffd"  # stands for bytes that are not UTF-8
 # Comparing takes more than linear time in the length, and the name is the caller's own text.
 LONGEST_COMPARED = 40
@@ -38,6 +39,12 @@ def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> list[dict[
     strangers = [name for name in given if name not in known]
     faults = [{"type": UNKNOWN, "loc": ("query", name), "msg": ""} for name in strangers]
     return with_nearest(faults, "parameter", known)
+
+
+def repeated_parameters(repeated: Iterable[str], known: Collection[str]) -> list[dict[str, object]]:
+    """Return one fault per query parameter that is given more than once, of those that the operation knows."""
+    names = [name for name in repeated if name in known]
+    return [{"type": REPEATED, "loc": ("query", name), "msg": "Parameter is given more than once"} for name in names]
 
 
 def unreadable_parameters(query: Mapping[str, str], known: Iterable[str]) -> list[dict[str, object]]:

@@ -18,7 +18,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
 from studiogate.api.framework.errors import MAXIMUM_FAULTS, invalid, refused, too_many_faults
-from studiogate.api.framework.faults import REPLACED, unknown_parameters, unreadable_parameters, with_nearest
+from studiogate.api.framework.faults import (
+    REPLACED,
+    repeated_parameters,
+    unknown_parameters,
+    unreadable_parameters,
+    with_nearest,
+)
 from studiogate.api.framework.params import is_cursor_fault
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -225,6 +231,8 @@ class LeanRoute(APIRoute):
         query = request.query
         if query:
             faults += unknown_parameters(query, self._known_query)
+            if request.repeated_parameters:
+                faults += repeated_parameters(request.repeated_parameters, self._known_query)
             if any(REPLACED in value for value in query.values()) and not request.query_is_utf8:
                 faults += unreadable_parameters(query, self._known_query)
         if self._query_parameters:
