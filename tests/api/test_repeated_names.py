@@ -2,8 +2,10 @@
 
 import pytest
 
+from studiogate import API_VERSION
 from studiogate.api.app import ROUTES
 from studiogate.api.framework.route import LeanRoute
+from tests.support import asgi
 from tests.support.direct_client import ask
 from tests.support.partner_api import PartnerApi
 
@@ -75,3 +77,35 @@ async def test_the_order_of_checks(shared_api: PartnerApi, key: str) -> None:
     assert (await ask(shared_api.app, "GET", "/classes", "x", query=query)).code == "invalid_api_key"
     query = f"cursor={ID}&cursor=x".encode()
     assert (await ask(shared_api.app, "GET", "/classes", key, query=query)).code == "invalid_cursor"
+
+
+# Headers
+
+WRITES = [(route, method) for route in ROUTES for method in route.methods or () if route.dependant.header_params]
+
+
+@pytest.mark.parametrize(("route", "method"), WRITES, ids=[f"{method} {route.path}" for route, method in WRITES])
+async def test_two_idempotency_keys(shared_api: PartnerApi, key: str, route: LeanRoute, method: str) -> None:
+    path = "/".join(ID if each.startswith("{") else each for each in route.path.split("/"))
+    headers = [("content-type", "application/json")] if route.body_field is not None else []
+    headers += [("idempotency-key", "repeated-1"), ("Idempotency-Key", "repeated-2")]
+    response = await asgi.ask(shared_api.app, method, path, key=key, headers=headers, body=b"{}")
+    faults = response.json()["detail"]
+    assert (response.status, faults[0]["loc"]) == (422, ["header", "Idempotency-Key"])
+    assert faults[0] == {"loc": ["header", "Idempotency-Key"], **TWICE, "msg": "Header is given more than once"}
+
+
+async def test_two_versions(shared_api: PartnerApi, key: str) -> None:
+    headers = [("api-version", API_VERSION)] * 2
+    response = await asgi.ask(shared_api.app, "GET", "/studio", key=key, headers=headers)
+    asgi.assert_refused(response, "validation_error", param="API-Version")
+    headers = [("api-version", API_VERSION), ("api-version", "2020-01-01")]
+    response = await asgi.ask(shared_api.app, "GET", "/studio", key=key, headers=headers)
+    asgi.assert_refused(response, "unsupported_api_version")
+
+
+@pytest.mark.parametrize("name", ["accept", "x-forwarded-for", "if-none-match", "cookie", "via", "idempotency-key"])
+async def test_other_headers_may_be_repeated(shared_api: PartnerApi, key: str, name: str) -> None:
+    """Lists may be; so may headers that the operation does not read, such as the idempotency key of a read."""
+    response = await asgi.ask(shared_api.app, "GET", "/studio", key=key, headers=[(name, "a"), (name, "b")])
+    assert response.status == 200, response.body

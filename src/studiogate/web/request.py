@@ -49,7 +49,8 @@ class Request:
         self.path: str = scope["path"]
         self.raw_path: bytes = scope.get("raw_path") or b""  # before percent-decoding
         # Whitespace around a value is no part of it (RFC 9110, 5.5); the server's parser removes only what precedes it.
-        self.headers: dict[bytes, bytes] = {name: value.strip(b" \t") for name, value in scope["headers"]}
+        self._header_lines: Sequence[tuple[bytes, bytes]] = scope["headers"]
+        self.headers: dict[bytes, bytes] = {name: value.strip(b" \t") for name, value in self._header_lines}
         self._query_string: bytes = scope["query_string"]
         self._query: dict[str, str] | None = None
         self._repeated: Sequence[str] = ()
@@ -77,6 +78,14 @@ class Request:
     def repeated_parameters(self) -> Sequence[str]:
         """The names that are in the query more than once."""
         return self._repeated if self.query else ()
+
+    @property
+    def repeated_headers(self) -> Sequence[bytes]:
+        """The names of headers that occur more than once, in lower case."""
+        if len(self.headers) == len(self._header_lines):
+            return ()
+        counted = Counter(name for name, _ in self._header_lines)
+        return [name for name, count in counted.items() if count > 1]
 
     def redirected(self, path: str, query: bytes) -> "Request":
         """Return a request of the same caller to read another path, as if it had been redirected there."""

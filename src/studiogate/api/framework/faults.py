@@ -47,6 +47,12 @@ def repeated_parameters(repeated: Iterable[str], known: Collection[str]) -> list
     return [{"type": REPEATED, "loc": ("query", name), "msg": "Parameter is given more than once"} for name in names]
 
 
+def repeated_headers(repeated: Collection[bytes], single: Iterable[str]) -> list[dict[str, object]]:
+    """Return one fault per header that is given more than once, of the ``single`` ones, which have one value."""
+    names = [name for name in single if name.lower().encode() in repeated]
+    return [{"type": REPEATED, "loc": ("header", name), "msg": "Header is given more than once"} for name in names]
+
+
 def unreadable_parameters(query: Mapping[str, str], known: Iterable[str]) -> list[dict[str, object]]:
     """Return one fault per parameter of a query that is not UTF-8, of those with bytes that could not be decoded."""
     unreadable = [name for name in known if REPLACED in query.get(name, "")]

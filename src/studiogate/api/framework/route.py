@@ -20,6 +20,7 @@ from studiogate import API_VERSION
 from studiogate.api.framework.errors import MAXIMUM_FAULTS, invalid, refused, too_many_faults
 from studiogate.api.framework.faults import (
     REPLACED,
+    repeated_headers,
     repeated_parameters,
     unknown_parameters,
     unreadable_parameters,
@@ -38,8 +39,10 @@ Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
+KEY_HEADER = "X-Service-Key"
+VERSION_HEADER = "API-Version"
 SERVICE_KEY = APIKeyHeader(
-    name="X-Service-Key",
+    name=KEY_HEADER,
     scheme_name="ServiceKey",
     description="A key of one studio, made with `studiogate key create`. Keep it on your server.",
     auto_error=False,
@@ -183,6 +186,7 @@ class LeanRoute(APIRoute):
         self._known_query = [each.alias for each in self._query_parameters]
         self._path_parameter = in_path[-1].alias if in_path else None
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
+        self._single_headers = [KEY_HEADER, VERSION_HEADER, *(each.alias for each in self._header_parameters)]
         optional = [each for each in (*self._query_parameters, *self._header_parameters) if not each.required]
         self._defaults = {each.name: each.default for each in optional}
         self._body = plan.body_params[0] if plan.body_params else None
@@ -241,6 +245,8 @@ class LeanRoute(APIRoute):
                     parameter.read(query[parameter.alias], values, faults)
                 else:
                     faults.append(parameter.missing())
+        if request.repeated_headers:
+            faults += repeated_headers(request.repeated_headers, self._single_headers)
         for parameter in self._header_parameters:
             header = request.headers.get(parameter.header)
             if header is not None:
@@ -280,7 +286,7 @@ def _unsupported_version(request: Request) -> Refusal | None:
     asked = request.headers.get(b"api-version")
     if asked is None or asked == API_VERSION.encode():
         return None
-    return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, "API-Version")
+    return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, VERSION_HEADER)
 
 
 def _faulty(faults: list[dict[str, object]], request_id: str) -> Answer:
