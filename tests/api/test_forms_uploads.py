@@ -363,6 +363,11 @@ async def test_other_media_types(upload_studio: UploadStudio, content_type: str)
     assert_refused(await upload_studio.upload(b"x", content_type=content_type), "unsupported_media_type")
 
 
+async def test_a_body_that_is_encoded(upload_studio: UploadStudio) -> None:
+    response = await upload_studio.upload(b"x", headers=[("content-encoding", "gzip")])
+    assert_refused(response, "unsupported_media_type", param="Content-Encoding")
+
+
 @pytest.mark.parametrize("boundary", ["", "; boundary=", "; boundary=" + "x" * 71, "; charset=utf-8"])
 async def test_no_boundary(upload_studio: UploadStudio, boundary: str) -> None:
     await upload_studio.refused(await upload_studio.upload(b"x", content_type="multipart/form-data" + boundary))

@@ -1,5 +1,6 @@
 """Hostile bodies: media types, broken JSON, wrong shapes, lengths."""
 
+import gzip
 import json
 from typing import Any
 
@@ -36,6 +37,14 @@ MEDIA_TYPES = [
     ("application/json;charset=UTF-8", True),
     ("application/json ; x=y", True),
     ("application/json;", True),
+    ('application/json; charset="utf-8"', True),
+    ("application/json; Charset=utf8", True),
+    ("application/json; charset=us-ascii", True),
+    ("application/json;charset=UTF-16", False),
+    ("application/json; charset=iso-8859-1", False),
+    ('application/json; x=y; CHARSET = "utf-16"', False),
+    ("application/json; charset=utf-8; charset=utf-16", False),
+    ("application/json; charset=", False),
 ]
 
 
@@ -46,6 +55,39 @@ async def test_media_types(shared_api: PartnerApi, key: str, media_type: str | N
         shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=json.dumps(GOOD).encode()
     )
     assert_refused(response, "not_found" if good else "unsupported_media_type")
+
+
+@pytest.mark.parametrize(
+    ("coding", "good"),
+    [
+        ("identity", True),
+        ("Identity", True),
+        ("", True),
+        ("gzip", False),
+        ("GZIP", False),
+        ("br", False),
+        ("identity, gzip", False),
+        ("utf-8", False),
+    ],
+)
+async def test_a_body_is_not_encoded(shared_api: PartnerApi, key: str, coding: str, good: bool) -> None:
+    """Whether it really is encoded or merely called so."""
+    plain = json.dumps(GOOD).encode()
+    headers = [("content-type", "application/json"), ("content-encoding", coding)]
+    for body in (plain,) if good else (plain, gzip.compress(plain)):
+        response = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=body)
+        error = assert_refused(response, "not_found" if good else "unsupported_media_type")
+        if not good:
+            assert error["param"] == "Content-Encoding"
+            assert error["details"] == {"problem": "the body must not be encoded"}
+
+
+async def test_another_charset_is_named(shared_api: PartnerApi, key: str) -> None:
+    headers = [("content-type", "application/json;charset=UTF-16")]
+    body = json.dumps(GOOD).encode("utf-16")
+    response = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=body)
+    error = assert_refused(response, "unsupported_media_type", param="Content-Type")
+    assert error["details"] == {"problem": "the charset must be utf-8"}
 
 
 BOOKING = json.dumps(GOOD)

@@ -132,7 +132,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.METHOD_NOT_ALLOWED: "This path does not take this method.",
         Code.REQUEST_TIMEOUT: "The request body did not arrive in time.",
         Code.BODY_TOO_LARGE: "The request body is too large.",
-        Code.UNSUPPORTED_MEDIA_TYPE: "This operation does not take a body of this media type.",
+        Code.UNSUPPORTED_MEDIA_TYPE: "This operation does not take a body of this media type or encoding.",
         Code.VALIDATION_ERROR: "The request has faults; detail lists all of them.",
         Code.IDEMPOTENCY_KEY_REUSED: "This Idempotency-Key was used with other parameters.",
         Code.IDEMPOTENCY_IN_PROGRESS: "The first request with this Idempotency-Key is still running.",

@@ -111,8 +111,9 @@ class Request:
 
     async def json(self) -> object | Refusal:
         """Return the parsed body. Anything that is not strict JSON or that PostgreSQL cannot store is refused."""
-        if self.media_type != b"application/json":
-            return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
+        refusal = self._not_json or self.encoded
+        if refusal is not None:
+            return refusal
         body = await self.body(MAXIMUM_BODY)
         return body if isinstance(body, Refusal) else strict_json(body)
 
@@ -129,6 +130,22 @@ class Request:
     @property
     def media_type(self) -> bytes:
         return self.headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
+
+    @property
+    def _not_json(self) -> Refusal | None:
+        content_type = self.headers.get(b"content-type")
+        if content_type == b"application/json":
+            return None
+        if self.media_type != b"application/json":
+            return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
+        charsets = _CHARSET.findall(content_type or b"")
+        return None if all(each.lower() in _READ_AS_UTF8 for each in charsets) else _OTHER_CHARSET
+
+    @property
+    def encoded(self) -> Refusal | None:
+        """The refusal of a body that is compressed: its size would not be known before it is decoded."""
+        coding = self.headers.get(b"content-encoding")
+        return None if coding is None or coding.lower() in (b"", b"identity") else _ENCODED
 
     async def stream(self, maximum: int, take: Callable[[bytes], None]) -> Refusal | None:
         """Pass the body to ``take`` as it arrives, without buffering; it has a minimum rate and a total time limit."""
@@ -185,6 +202,10 @@ class Request:
         return _too_large(maximum) if size + len(chunk) > maximum else (chunk, message.get("more_body", False))
 
 
+_CHARSET = re.compile(rb';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
+_READ_AS_UTF8 = (b"utf-8", b"utf8", b"us-ascii")
+_OTHER_CHARSET = Refusal(Code.UNSUPPORTED_MEDIA_TYPE, {"problem": "the charset must be utf-8"}, "Content-Type")
+_ENCODED = Refusal(Code.UNSUPPORTED_MEDIA_TYPE, {"problem": "the body must not be encoded"}, "Content-Encoding")
 # The client no longer receives it, but the status in the log should be right.
 _CUT = Refusal(Code.INVALID_HTTP, {"problem": "The connection ended before the body."})
 

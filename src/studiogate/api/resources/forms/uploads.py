@@ -92,6 +92,8 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
     if caller.request.media_type != b"multipart/form-data":
         expected = {"expected": "multipart/form-data"}
         return refused(Refusal(Code.UNSUPPORTED_MEDIA_TYPE, expected), caller.request_id)
+    if caller.request.encoded is not None:
+        return refused(caller.request.encoded, caller.request_id)
     # With a key, an upload from when the form was open is replayed; only the file shows whether it is the same one.
     look = flow.open_for_uploads if idempotency_key is None else flow.form_for_uploads
     form = await caller.read(look, form_id)
