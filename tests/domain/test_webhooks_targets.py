@@ -10,6 +10,9 @@ RULES = TargetRules()
 
 HOSTILE = [
     "http://partner.example/hook",
+    "HTTP://partner.example/hook",
+    "http\u017f://partner.example/hook",
+    "HTTPS://LocalHost/",
     "ftp://partner.example/",
     "file:///etc/passwd",
     "gopher://partner.example/",
@@ -111,6 +114,7 @@ def test_the_list_is_long_enough() -> None:
         ("https://partner.example:8443/hook?key=1&b=%20", "partner.example", 8443),
         ("https://sub-domain.partner.example./x", "sub-domain.partner.example.", 443),
         ("https://xn--e1afmkfd.example/", "xn--e1afmkfd.example", 443),
+        ("HTTPS://PARTNER.Example/Hook", "partner.example", 443),
         ("https://8.8.8.8/", "8.8.8.8", 443),
         ("https://[2606:4700::1111]:444/", "2606:4700::1111", 444),
     ],
@@ -118,7 +122,7 @@ def test_the_list_is_long_enough() -> None:
 def test_public_urls_are_taken_apart(url: str, host: str, port: int) -> None:
     target = RULES.parse(url)
     assert isinstance(target, Target), target
-    assert (target.host, target.port) == (host, port)
+    assert (target.scheme, target.host, target.port) == ("https", host, port)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +142,7 @@ def test_addresses_of_the_internet(address: str) -> None:
 def test_a_developer_s_exceptions() -> None:
     rules = TargetRules(["127.0.0.0/8"], allow_http=True)
     assert isinstance(rules.parse("http://localhost:3000/hook"), Target)
+    assert rules.parse("HTTP://LOCALHOST/hook") == Target("http", "localhost", 80, None)
     assert isinstance(rules.parse("http://127.0.0.1:3000/hook"), Target)
     assert not rules.permits(ip_address("10.0.0.1"))
     assert not rules.permits(ip_address("::1"))

@@ -80,6 +80,9 @@ async def test_tls_asks_for_the_name_and_verifies_it(tmp_path: Path) -> None:
         assert receiver.received[0].headers["host"] == f"partner.example:{receiver.port}"
         assert receiver.received[0].path == "/x?y=1"
         assert receiver.received[0].signed_by(secret)
+        done = await sender.send(f"HTTPS://Partner.EXAMPLE:{receiver.port}/X", [secret], "id", "{}")
+        assert (done.status, receiver.received[1].path) == (200, "/X"), done
+        assert set(asked) == {"partner.example"}
         other = await sender.send(f"https://other.example:{receiver.port}/", [secret], "id", "{}")
         assert (other.status, other.error) == (None, "connection_failed")
         await sender.close()

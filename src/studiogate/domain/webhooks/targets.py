@@ -51,7 +51,7 @@ DENIED_NETWORKS: Final[tuple[Network, ...]] = tuple(
 _INNER_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "onion")
 _INNER_SUFFIXES = (*_INNER_NAMES, "home.arpa", "in-addr.arpa", "ip6.arpa")
 _URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<scheme>(?i:https?))://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<target>/[!$&'()*+,;=:@%A-Za-z0-9._~/-]*)?(?P<query>\?[!$&'()*+,;=:@%A-Za-z0-9._~/?-]*)?",
     re.ASCII,
 )
@@ -86,12 +86,13 @@ class TargetRules:
         match = _URL.fullmatch(url) if len(url) <= MAXIMUM_LENGTH else None
         if match is None:
             return "should be an absolute https URL without user, password, fragment or unusual characters"
-        if match["scheme"] == "http" and not self._allow_http:
+        scheme = match["scheme"].lower()
+        if scheme == "http" and not self._allow_http:
             return "should start with https://"
-        port = int(match["port"] or (443 if match["scheme"] == "https" else 80))
+        port = int(match["port"] or (443 if scheme == "https" else 80))
         if not 1 <= port <= 65_535:
             return "should have a port between 1 and 65535"
-        return self._with_host(match["scheme"], match["host"].lower(), port)
+        return self._with_host(scheme, match["host"].lower(), port)
 
     def _with_host(self, scheme: str, host: str, port: int) -> Target | str:
         address = _literal(host)
