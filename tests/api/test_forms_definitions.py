@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -132,6 +133,19 @@ async def test_texts_and_numbers_of_a_field_are_bounded(
     response = await partner.post("/forms", {"title": "X", "fields": [faulty]})
     assert locs(response) == [["body", "fields", 0, *loc]]
     assert "items" not in response.body.decode()
+
+
+@pytest.mark.parametrize("bound", ["9" * 40, "0.123456789012345", "-123456789012.345", "1.5e-20"])
+async def test_a_number_that_the_guide_calls_exact(partner: Partner, bound: str) -> None:
+    """Where it is stored, in the answer and against submissions."""
+    body = '{"title": "%s", "status": "published", "fields": [{"key": "a", "label": "A", "type": "number", %s}]}'
+    bounds = f'"min": {bound}, "max": {bound}'
+    form = await partner.send("POST", "/forms", (body % (uuid4().hex, bounds)).encode())
+    returned = json.loads(form.body, parse_float=Decimal, parse_int=Decimal)["fields"][0]
+    assert returned["min"] == returned["max"] == Decimal(bound)
+    sent = {"submitter_email": "exact@example.com", "data": {"a": f"{Decimal(bound):f}"}}
+    response = await partner.post(f"/forms/{form.json()['id']}/submissions", sent)
+    assert response.status == 201, response.body
 
 
 async def test_every_tabulated_field_is_answered_everywhere(partner: Partner) -> None:

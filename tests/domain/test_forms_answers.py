@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge
 from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.values import as_decimal
+from studiogate.web.request import strict_json
 from tests.domain.test_forms_visibility import independently
 from tests.support.pictures import gif, png, png_url
 
@@ -285,3 +288,18 @@ def test_it_agrees_with_an_independent_judge(form: tuple[list[dict[str, Any]], d
     verdict = judge(fields, answers, Setting())
     assert {fault.loc[-1] for fault in verdict.faults} == wrong
     assert set(verdict.data) == set(answers) & visible
+
+
+@given(
+    st.integers(-(10**15) + 1, 10**15 - 1),
+    st.integers(-20, 20),
+    st.integers(-(10**40) + 1, 10**40 - 1),
+)
+def test_bounds_that_are_kept_exactly(digits: int, exponent: int, whole: int) -> None:
+    """As the guide says: 15 significant digits with a fraction or an exponent, and any whole number."""
+    for bound in (f"{digits}e{exponent}", str(whole)):
+        answer = f"{Decimal(bound):f}"
+        if as_decimal(answer) is None:
+            continue  # more digits than an answer has
+        number = strict_json(bound.encode())
+        assert not judged(answer, "number", min=number, max=number).faults, bound
