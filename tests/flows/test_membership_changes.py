@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -150,6 +151,27 @@ async def test_cancel_at_the_end_of_the_period(studio: BookingStudio) -> None:
     await studio.change("memberships", membership, current_period_end=await studio.now() - DAY)
     await housekeeping.advance_memberships(studio.database)
     assert (await wire(studio, membership))["status"] == "cancelled"
+
+
+async def test_a_repeated_action_changes_nothing(studio: BookingStudio) -> None:
+    """Else the event about the version alone would have no audit entry, which doctor reports."""
+    now = await studio.now()
+    running = await new_membership(studio, current_period_end=now + DAY, auto_renew=True)
+    planned, paused = await new_membership(studio), await new_membership(studio)
+    await run(studio, flow.pause, paused, Pause())
+    pause = Pause(now + DAY, now + 9 * DAY, "A journey.")
+    repeated: list[tuple[Any, ...]] = [
+        (partial(flow.cancel, at_period_end=True), running, "Enough."),
+        (flow.pause, planned, pause),
+        (flow.resume, planned, now + 5 * DAY),
+        (flow.resume, paused, now + 5 * DAY),
+    ]
+    for action, membership, *arguments in repeated:
+        done = await run(studio, action, membership, *arguments)
+        await news(studio), await audited(studio)
+        assert await run(studio, action, membership, *arguments) == done
+        assert (await news(studio), await audited(studio)) == ([], [])
+        assert (await wire(studio, membership))["state_version"] == done.state_version
 
 
 async def test_a_cancellation_that_is_refused(studio: BookingStudio) -> None:

@@ -6,7 +6,8 @@
 - Credits are adjusted by a number, with a reason, and never below zero. An unlimited membership has none to adjust.
 - A membership that has ended (``cancelled``, ``expired``) does not change any more: another one is sold.
 
-Every change increments ``state_version``. Time and payments change memberships by the rules of ``memberships``.
+Every change increments ``state_version``; an action that changes nothing, because it is repeated, does not. Time and
+payments change memberships by the rules of ``memberships``.
 """
 
 from datetime import datetime
@@ -127,4 +128,5 @@ def _impossible(state: MembershipState, target: MembershipStatus) -> Refusal:
 
 
 def _changed(state: MembershipState, **changes: object) -> MembershipState:
-    return state._replace(state_version=state.state_version + 1, **changes)  # type: ignore[arg-type]
+    changed = state._replace(**changes)  # type: ignore[arg-type]
+    return state if changed == state else changed._replace(state_version=state.state_version + 1)
