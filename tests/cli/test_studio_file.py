@@ -113,6 +113,21 @@ def test_files_of_submissions_lie_beside(command_line: CommandLine) -> None:
     assert f"the file of upload {uid('north', 'file')} is lost" in complaint.replace("\n", " ")
 
 
+def test_files_of_submissions_can_be_read_by_nobody_else(command_line: CommandLine) -> None:
+    folder, name = command_line.folder / "studio.files", uid("north", "file")
+    folder.mkdir()
+    (folder / name).write_bytes(b"hello")
+    path = command_line.file(with_history(small_studio()))
+    assert command_line.run("import", path, "--data", "data")[0] == 0
+    (stored,) = (each for each in (command_line.folder / "data").rglob("*") if each.is_file())
+    assert stored.stat().st_mode & 0o777 == 0o600
+    out = command_line.folder / "out.files"
+    for _ in range(2):
+        assert command_line.run("export", "--studio", "north", "-o", "out.json", "--data", "data")[0] == 0
+        assert [each.stat().st_mode & 0o777 for each in (out, out / name)] == [0o700, 0o600]
+        (out / name).chmod(0o644)
+
+
 def test_the_schema_is_printed_without_a_database(command_line: CommandLine) -> None:
     status, answer, _ = command_line.run("import", "--schema")
     assert (status, json.loads(answer)["title"]) == (0, "Studio file")

@@ -1,6 +1,7 @@
 """The files of submissions, which lie in a folder beside the studio file: ``north.json`` and ``north.files/ID``."""
 
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +32,9 @@ class ExportedFiles:
     lost: list[UUID] = field(default_factory=list)
 
     def copy(self, studio_id: UUID, upload_id: UUID, stored_name: str) -> None:
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            shutil.copyfile(self.uploads.find(studio_id, stored_name), self.folder / str(upload_id))
+            _copy_privately(self.uploads.find(studio_id, stored_name), self.folder / str(upload_id))
         except FileNotFoundError:
             self.lost.append(upload_id)
 
@@ -58,7 +59,7 @@ class FilesBeside:
             target = self.uploads.incoming(studio_id, file.stored_name)
             self.uploads.make_private(target.parent)
             self.copied.append((studio_id, file.stored_name))
-            shutil.copyfile(source, target)
+            _copy_privately(source, target)
             give_to_owner_of_folder(target)
         return None
 
@@ -71,6 +72,14 @@ class FilesBeside:
         for studio_id, name in self.copied:
             self.uploads.remove(studio_id, name)
         self.copied.clear()
+
+
+def _copy_privately(source: Path, target: Path) -> None:
+    """Copy a file so that only this user can read it. A copy of an earlier export, which others could, is replaced."""
+    with source.open("rb") as content:
+        target.unlink(missing_ok=True)
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+            shutil.copyfileobj(content, copy, CHUNK)
 
 
 def _sha256(path: Path) -> bytes:
