@@ -21,7 +21,7 @@ from bench.service import wait_for
 from studiogate import settings
 from studiogate.cli import serve
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
-from studiogate.storage.backup_archive import PrivateFile
+from studiogate.storage.private_file import PrivateFile
 from tests.support.deadlines import LONG
 
 COMMAND = [sys.executable, "-m", "studiogate"]
@@ -272,6 +272,29 @@ def test_a_backup_that_cannot_be_written_names_its_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=str(tmp_path)) as caught, PrivateFile(tmp_path):
         pass
     assert caught.value.filename == str(tmp_path)
+
+
+def test_a_private_file_follows_a_link(tmp_path: Path) -> None:
+    folder, link = tmp_path / "elsewhere", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder / "target")
+    for content in (b"first", b"second"):
+        with PrivateFile(link) as file:
+            file.write(content)
+        assert (link.is_symlink(), (folder / "target").read_bytes()) == (True, content)
+    assert [each.name for each in folder.iterdir()] == ["target"]
+
+
+def test_a_backup_replaces_no_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        said = run("backup", "-o", str(path), DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+        expected = f"error: {path}: It exists and is no regular file. Name another file with -o FILE.\n"
+        assert (said.returncode, said.stderr) == (1, expected)
+    assert (pipe.is_fifo(), sorted(tmp_path.iterdir())) == (True, [link, pipe])
 
 
 @pytest.mark.parametrize("words", [("studio", "list"), ("doctor",)])

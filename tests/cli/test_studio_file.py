@@ -128,6 +128,19 @@ def test_files_of_submissions_can_be_read_by_nobody_else(command_line: CommandLi
         (out / name).chmod(0o644)
 
 
+def test_an_export_follows_a_link_and_replaces_no_pipe(command_line: CommandLine) -> None:
+    assert command_line.run("import", command_line.file(small_studio()))[0] == 0
+    target, link, pipe = (command_line.folder / name for name in ("target.json", "link.json", "pipe"))
+    target.write_text("old")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    assert command_line.run("export", "--studio", "north", "-o", "link.json")[0] == 0
+    assert (link.is_symlink(), json.loads(target.read_text())["studio"]["slug"]) == (True, "north")
+    status, _, complaint = command_line.run("export", "--studio", "north", "-o", "pipe")
+    assert (status, complaint) == (1, "error: pipe cannot be written: It exists and is no regular file.\n")
+    assert pipe.is_fifo()
+
+
 def test_the_schema_is_printed_without_a_database(command_line: CommandLine) -> None:
     status, answer, _ = command_line.run("import", "--schema")
     assert (status, json.loads(answer)["title"]) == (0, "Studio file")

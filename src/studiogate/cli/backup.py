@@ -27,8 +27,9 @@ from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError
 from studiogate.server.data_folder import prepared_account
 from studiogate.settings import KEY_FILE, Settings
-from studiogate.storage.backup_archive import DamagedBackupError, PrivateFile
+from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import pool
+from studiogate.storage.private_file import PrivateFile
 from studiogate.storage.upload_folder import UploadFolder
 
 SECRETS = (KEY_FILE, DEMO_KEY)

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from studiogate.cli.context import CommandError, complaints, write
 from studiogate.server.stop_signals import of_this_process
+from studiogate.storage.private_file import PrivateFile
 
 
 @contextmanager
@@ -54,13 +55,7 @@ def written(output: Path | None) -> Iterator[Callable[[str], object]]:
         yield write
         return
     try:
-        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as part:
-            unfinished = Path(part.name)
-            try:
-                yield lambda text: part.write(text.encode())
-            except BaseException:
-                unfinished.unlink()
-                raise
-        unfinished.replace(output)
+        with PrivateFile(output) as file:
+            yield lambda text: file.write(text.encode())
     except OSError as error:
         raise CommandError(f"{output} cannot be written: {error.strerror}.") from None

@@ -15,9 +15,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from types import TracebackType
+from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 HEADER, CHECKSUMS = "backup.json", "checksums.json"
@@ -122,39 +120,3 @@ def _explained() -> Iterator[None]:
         yield
     except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:
         raise DamagedBackupError(str(error) or "it cannot be read") from error
-
-
-class PrivateFile:
-    """A file of mode 0600 that appears under its name only when it is complete."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._draft = path.with_name(f".{path.name}.{os.getpid()}")
-        with self._named():
-            descriptor = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self.stream = os.fdopen(descriptor, "wb")
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Name the file in errors, instead of the hidden one."""
-        try:
-            yield
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._path)) from error
-
-    def __enter__(self) -> IO[bytes]:
-        return self.stream
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self.stream.flush()
-                os.fsync(self.stream.fileno())
-                with self._named():
-                    self._draft.replace(self._path)
-        finally:
-            self.stream.close()
-            with suppress(FileNotFoundError):
-                self._draft.unlink()

@@ -1,0 +1,59 @@
+"""Files for one user's eyes: what commands write about people, and secrets."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+
+class PrivateFile:
+    """A file of mode 0600 that appears under its name only when it is complete. A symbolic link stays, and leads to it;
+    a pipe, a device or a folder is not replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._named():
+            self._target = _regular_file(path)
+            self._draft = self._target.with_name(f".{path.name}.{os.getpid()}")
+            descriptor = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self.stream = os.fdopen(descriptor, "wb")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the file in errors, instead of the hidden one."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+
+    def __enter__(self) -> IO[bytes]:
+        return self.stream
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.stream.flush()
+                os.fsync(self.stream.fileno())
+                with self._named():
+                    self._draft.replace(self._target)
+        finally:
+            self.stream.close()
+            with suppress(FileNotFoundError):
+                self._draft.unlink()
+
+
+def _regular_file(path: Path) -> Path:
+    """Return the file that a path leads to, which need not exist."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return Path(os.path.realpath(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EEXIST, "It exists and is no regular file")
+    return Path(os.path.realpath(path))
