@@ -83,6 +83,14 @@ def test_the_limits_of_a_key_change(command_line: CommandLine, endpoint: tuple[s
     assert command_line.type("key", "change", "AAAAAAAA", "--rate-limit", 5).status == 1
 
 
+def test_a_revoked_key_is_not_changed(command_line: CommandLine, endpoint: tuple[str, UUID, str]) -> None:
+    _, _, key_id = endpoint
+    assert command_line.type("key", "revoke", key_id).status == 0
+    said = command_line.type("key", "change", key_id, "--name", "z")
+    expected = "error: The key is revoked: make a new one with `studiogate key create`.\n"
+    assert (said.status, said.err) == (1, expected)
+
+
 def test_the_requests_of_a_key(command_line: CommandLine, endpoint: tuple[str, UUID, str]) -> None:
     _, _, key_id = endpoint
     rows = command_line.type("key", "requests", key_id, "--json").json

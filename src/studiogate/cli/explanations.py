@@ -117,6 +117,8 @@ def _transition(kind: str, details: Details) -> str:
         return f"The {kind} is {details['from']} already."
     if details["from"] == "erased":
         return f"The {kind} was erased: there is nothing to change."
+    if details["from"] == "revoked":
+        return f"The {kind} is revoked: make a new one with `studiogate {kind} create`."
     return f"The {kind} is {details['from']} and cannot become {details['to']}."
 
 

@@ -23,7 +23,7 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection, Record
 
 MAXIMUM_OVERLAP = timedelta(days=7)
-REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked"})
+REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked", "to": "changed"})
 Result = TypeVar("Result")
 
 
