@@ -79,8 +79,26 @@ def test_the_limits_of_a_key_change(command_line: CommandLine, endpoint: tuple[s
     stored = "select (scopes, rate_limit, expires_at > now())::text from credentials where id = $1"
     assert command_line.look(stored, key_id) == "({studio:read},,t)"
     wrong = command_line.type("key", "change", key_id, "--location", uuid4(), "--clear", "scopes")
-    assert (wrong.status, "is no location here" in wrong.err, "scopes" in wrong.err) == (1, True, True)
+    assert (wrong.status, "is not in this studio" in wrong.err, "scopes" in wrong.err) == (1, True, True)
     assert command_line.type("key", "change", "AAAAAAAA", "--rate-limit", 5).status == 1
+
+
+def test_the_limits_of_a_new_key(command_line: CommandLine, endpoint: tuple[str, UUID, str]) -> None:
+    slug, *_ = endpoint
+    words = ("key", "create", "--studio", slug, "--name", "n", "--all-scopes")
+    said = command_line.type(*words, "--rate-limit", 99_999_999_999_999)
+    assert (said.status, said.err) == (
+        1,
+        "error: The rate limit must be a number from 1 to 2147483647, or null for the default.\n",
+    )
+    elsewhere = uuid4()
+    said = command_line.type(*words, "--location", elsewhere)
+    listed = "`studiogate location list --studio SLUG` shows them"
+    assert (said.status, said.err) == (1, f"error: The location {elsewhere} is not in this studio: {listed}.\n")
+    location = command_line.type("location", "list", "--studio", slug, "--json").json[0]["id"]
+    made = command_line.type(*words, "--location", location, "--location", location, "--json").json
+    stored = "select location_ids::text from credentials where id = $1"
+    assert (made["location_ids"], command_line.look(stored, made["id"])) == ([location], f"{{{location}}}")
 
 
 def test_a_revoked_key_is_not_changed(command_line: CommandLine, endpoint: tuple[str, UUID, str]) -> None:

@@ -53,7 +53,7 @@ async def test_only_the_given_limits_change(studio: BookingStudio) -> None:
     assert json.loads(entry["changes"]) == {
         "key": [key.id, key.id],
         "rate_limit": [7, None],
-        "scopes": [["studio:read", "schedule:read"], ["studio:read"]],
+        "scopes": [["schedule:read", "studio:read"], ["studio:read"]],
         "expires_at": [None, "2031-01-01T00:00:00+00:00"],
         "location_ids": [None, [str(studio.location)]],
     }

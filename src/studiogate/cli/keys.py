@@ -88,7 +88,8 @@ def create(
     fault = name_fault(name) if name.strip() else "not be empty"
     if fault is not None:
         raise typer.BadParameter(f"--name must {fault}.")
-    wanted = flow.KeyRequest(name, _scopes(all_scopes, scope), location or None, _instant(expires), rate_limit)
+    at = list(dict.fromkeys(location)) if location else None
+    wanted = flow.KeyRequest(name, _scopes(all_scopes, scope), at, _instant(expires), rate_limit)
     issued = act_in_studio(data, studio, "key", lambda connection, access: flow.issue(connection, access, wanted))
     locations = None if wanted.location_ids is None else [str(each) for each in wanted.location_ids]
     if as_json:

@@ -1,4 +1,4 @@
-"""What may be changed in a key: its name, scopes, locations, end and rate. Null lifts a limit."""
+"""What a key may be given when it is made or changed: its name, scopes, locations, end and rate. Null lifts a limit."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -37,7 +37,7 @@ def _scopes(value: object, _setting: Setting) -> list[str]:
 def _location_ids(value: object, setting: Setting) -> list[UUID]:
     if not isinstance(value, list | tuple) or not value:
         raise WrongValueError(((), "must have at least one location, or be null for all"))
-    return [UUID(str(v.identifier(str(each), setting))) for each in value]
+    return list(dict.fromkeys(UUID(str(v.identifier(str(each), setting))) for each in value))
 
 
 def _expiry(value: object, setting: Setting) -> datetime:

@@ -10,11 +10,11 @@ from uuid import UUID
 from studiogate.domain import keys
 from studiogate.domain.access import OPERATOR, Access, operator_access
 from studiogate.domain.instants import instant_text
-from studiogate.domain.key_limits import read_key_limits
+from studiogate.domain.key_limits import KEY_LIMITS, read_key_limits
 from studiogate.domain.keys import KeyProblemError
-from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.studio_file.rows import Values
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage import keys as storage
@@ -61,22 +61,28 @@ async def issue(connection: Connection, access: Access, wanted: KeyRequest) -> I
     refusal = keys.giving_refusal(access, wanted.scopes)
     if refusal is not None:
         return refusal
-    name, fault = wanted.name.strip(), name_fault(wanted.name)
-    faults = [] if name else [Fault(("name",), "string_too_short", "Give the key a name")]
-    faults += [Fault(("name",), "name", f"Name should {fault}")] if fault else []
-    faults += [] if wanted.scopes else [Fault(("scopes",), "too_short", "Choose at least one scope")]
+    given = {name: getattr(wanted, name) for name in KEY_LIMITS}
+    values, faults = await _read_limits(connection, access, given)
     studio = await studios.find_studio(connection, await studios.slug_of(connection, access))
     if faults or studio is None:
         return Refusal(Code.VALIDATION_ERROR, faults=faults) if faults else Refusal(Code.NOT_FOUND)
-    issued = await _create(connection, access, studio, replace(wanted, name=name))
-    limits = {name: getattr(wanted, name) for name in ("scopes", "location_ids", "expires_at", "rate_limit")}
-    await _record(connection, access, "key.create", (None, issued.id), {"name": name, **limits})
+    issued = await _create(connection, access, studio, replace(wanted, **values))
+    await _record(connection, access, "key.create", (None, issued.id), values)
     return issued
+
+
+async def _read_limits(
+    connection: Connection, access: Access, given: Mapping[str, object]
+) -> tuple[Values, list[Fault]]:
+    """Return the limits of a new or changed key in the form in which they are stored, and all faults."""
+    values, faults = read_key_limits(given)
+    unknown = set(values.get("location_ids") or ()) - await studios.location_ids(connection, access)
+    advice = "is not in this studio: `studiogate location list --studio SLUG` shows them"
+    return values, [*faults, *(Fault(("location_ids",), "value_error", f"{each} {advice}") for each in sorted(unknown))]
 
 
 async def _create(connection: Connection, access: Access, studio: Record, wanted: KeyRequest) -> IssuedKey:
     """Insert a key. Must run inside a transaction."""
-    await _check_locations(connection, access.studio_id, wanted.location_ids)
     credential_id = keys.new_credential_id()
     key = keys.new_key(credential_id, test=studio["test"])
     details = {
@@ -104,13 +110,6 @@ async def _record(
     values = {name: [None, _as_json(value)] for name, value in new.items() if value is not None}
     changes = {"key": list(key), **values}
     await audit.add(connection, access, Entry(action, Subject("studio", access.studio_id), changes))
-
-
-async def _check_locations(connection: Connection, studio_id: UUID, wanted: Sequence[UUID] | None) -> None:
-    known = await studios.location_ids(connection, operator_access(studio_id))
-    for location_id in wanted or ():
-        if location_id not in known:
-            raise KeyProblemError(f"The studio has no location {location_id}: GET /partner/v1/locations lists them.")
 
 
 @staff_flow(Permission.KEYS)
@@ -156,10 +155,7 @@ async def change_key(
 
     Processes cache keys for a few seconds, so that narrowing takes effect within 5 seconds.
     """
-    values, faults = read_key_limits(given)
-    known = await studios.location_ids(connection, access)
-    unknown = set(values.get("location_ids") or ()) - set(known)
-    faults += [Fault(("location_ids",), "value_error", f"has {each}, which is no location here") for each in unknown]
+    values, faults = await _read_limits(connection, access, given)
     stored = await storage.lock_credential(connection, access, credential_id)
     if stored is None:
         return Refusal(Code.NOT_FOUND)
