@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role
-from studiogate.domain.staff.roles import Grant, Known, grant_faults, refusal_without_owner
+from studiogate.domain.staff.roles import Grant, Known, Owner, grant_faults, refusal_without_owner
 from studiogate.domain.staff.sessions import (
     IDLE,
     MAXIMUM_USER_AGENT,
@@ -161,10 +161,21 @@ def test_all_faults_of_a_role_are_listed(grant: Grant, faults: list[object]) -> 
     assert [(fault.loc, fault.type) for fault in grant_faults(grant, KNOWN)] == faults
 
 
-def test_only_the_last_owner_is_kept() -> None:
-    assert refusal_without_owner([ONE, TWO], ONE, "north") is None
-    assert refusal_without_owner([TWO], ONE, "north") is None
-    assert refusal_without_owner([], ONE, "north") is None
-    refusal = refusal_without_owner([ONE], ONE, "north")
-    assert isinstance(refusal, Refusal)
-    assert (refusal.code.value, refusal.details) == ("last_owner", {"studio": "north"})
+@pytest.mark.parametrize(
+    ("owners", "refused"),
+    [
+        ({ONE: True, TWO: True}, False),
+        ({ONE: True, TWO: False}, True),
+        ({ONE: False, TWO: True}, False),
+        ({ONE: False, TWO: False}, False),
+        ({ONE: True}, True),
+        ({ONE: False}, True),
+        ({TWO: True}, False),
+        ({TWO: False}, False),
+        ({}, False),
+    ],
+)
+def test_only_the_last_owner_is_kept(owners: dict[UUID, bool], refused: bool) -> None:
+    """The flags say who has accepted the invitation."""
+    refusal = refusal_without_owner([Owner(*each) for each in owners.items()], ONE, "north")
+    assert refusal == (Refusal(Code.LAST_OWNER, {"studio": "north"}) if refused else None)

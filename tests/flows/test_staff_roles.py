@@ -243,6 +243,22 @@ async def test_the_last_owner_stays(people: People) -> None:
     assert (await people.access(owner)).staff is not None
 
 
+async def test_the_only_owner_stays_also_before_the_invitation_is_accepted(people: People) -> None:
+    only, lower = await people.invite(Grant(Role.OWNER)), Grant(Role.MANAGER)
+    access, operator = people.studio.access, lambda _: people.studio.access
+    async with people.database.connection() as connection:
+        for outcome in (
+            await roles.disable(connection, access, only.account_id),
+            await roles.change_role(connection, access, only.account_id, lower),
+            await roles.invite(connection, access, Invitation(only.email, lower)),
+            await operators.disable_account(connection, operator, only.account_id),
+        ):
+            assert code_of(outcome) == "last_owner"
+        done(await roles.invite(connection, access, Invitation(only.email, Grant(Role.OWNER))))
+        await people.invite(Grant(Role.OWNER))
+        done(await roles.invite(connection, access, Invitation(only.email, lower)))
+
+
 async def test_with_another_owner_the_first_may_go(people: People) -> None:
     first, second = await people.hire(Role.OWNER), await people.hire(Role.OWNER)
     async with people.database.connection() as connection:

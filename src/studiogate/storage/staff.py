@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant, Known
+from studiogate.domain.staff.roles import Grant, Known, Owner
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.mails import claimed
@@ -18,11 +18,10 @@ KNOWN = """
 ROLE = """
     select role, location_ids, instructor_id, disabled_at from staff_roles where studio_id = $1 and account_id = $2"""
 COUNT = "select count(*) from staff_roles where studio_id = $1"
-# Owners who can sign in: an invitation that nobody has accepted keeps no studio going.
 OWNERS = """
-    select r.account_id from staff_roles r join staff_accounts a on a.id = r.account_id
-    where r.studio_id = $1 and r.role = 'owner' and r.disabled_at is null and a.disabled_at is null
-      and a.password_hash is not null"""
+    select r.account_id, a.password_hash is not null
+    from staff_roles r join staff_accounts a on a.id = r.account_id
+    where r.studio_id = $1 and r.role = 'owner' and r.disabled_at is null and a.disabled_at is null"""
 PUT = """
     insert into staff_roles (studio_id, account_id, role, location_ids, instructor_id) values ($1, $2, $3, $4, $5)
     on conflict (studio_id, account_id) do update
@@ -74,9 +73,9 @@ async def count_roles(connection: Connection, access: Access) -> int:
     return count
 
 
-async def owners(connection: Connection, access: Access) -> list[UUID]:
-    """Return the accounts of the studio's owners who can sign in."""
-    return [row["account_id"] for row in await connection.fetch(OWNERS, access.studio_id)]
+async def owners(connection: Connection, access: Access) -> list[Owner]:
+    """Return the studio's owners who are not disabled."""
+    return [Owner(*row) for row in await connection.fetch(OWNERS, access.studio_id)]
 
 
 async def put_role(connection: Connection, access: Access, account_id: UUID, grant: Grant) -> None:

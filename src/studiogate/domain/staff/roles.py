@@ -29,6 +29,13 @@ class Known(NamedTuple):
     instructors: Collection[UUID]
 
 
+class Owner(NamedTuple):
+    """An owner who is not disabled; ``has_accepted``: has chosen a password."""
+
+    account_id: UUID
+    has_accepted: bool
+
+
 def grant_faults(grant: Grant, known: Known) -> list[Fault]:
     """Return everything that is wrong with a role."""
     faults = [
@@ -49,8 +56,13 @@ def grant_faults(grant: Grant, known: Known) -> list[Fault]:
     return faults
 
 
-def refusal_without_owner(owners: Collection[UUID], account_id: UUID, studio: str) -> Refusal | None:
-    """Return the refusal if the account is the studio's only owner who can sign in, and is about to be none."""
-    if set(owners) != {account_id}:
+def refusal_without_owner(owners: Collection[Owner], account_id: UUID, studio: str) -> Refusal | None:
+    """Return the refusal if the account is the studio's last owner and is about to be none. An invitation that nobody
+    has accepted keeps no studio going: it is enough for another such invitation to go, not for an owner who accepted.
+    """
+    subject = next((each for each in owners if each.account_id == account_id), None)
+    if subject is None:
+        return None
+    if any(each.has_accepted or not subject.has_accepted for each in owners if each != subject):
         return None
     return Refusal(Code.LAST_OWNER, {"studio": studio})

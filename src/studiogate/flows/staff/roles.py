@@ -53,13 +53,17 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
     faults += grant_faults(grant, await staff.known_rows(connection, access, grant))
     if faults or email is None:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    await staff.lock_studio(connection, access)
+    slug = await staff.lock_studio(connection, access)
     account = await accounts.find_or_add(connection, email)
     role = await staff.find_role(connection, access, account.id)
     if role is not None and (account.password_hash is not None or role.disabled_at is not None):
         return Refusal(Code.VALIDATION_ERROR, faults=[IS_STAFF])
     if role is None and await staff.count_roles(connection, access) >= MAXIMUM_STAFF:
         return Refusal(Code.LIMIT_REACHED, {"limit": "staff", "maximum": MAXIMUM_STAFF})
+    if slug is not None and grant.role is not Role.OWNER:
+        refusal = refusal_without_owner(await staff.owners(connection, access), account.id, slug)
+        if refusal is not None:
+            return refusal
     async with audited(connection, access, "staff.invite", Subject("staff_role", account.id)):
         await staff.put_role(connection, access, account.id, grant)
     if account.name == "" and invitation.name:
