@@ -132,7 +132,17 @@ def test_disable_and_enable(command_line: CommandLine, url: str, slug: str) -> N
     assert only_here == {"email": person, "studio": slug, "state": "disabled", "sessions_ended": 0}
     states = {row["email"]: row["state"] for row in command_line.type("staff", "list", "--studio", slug, "--json").json}
     assert states == {owner: "active", person: "disabled"}
-    assert command_line.type("staff", "enable", person, "--studio", slug).status == 0
+    advice = f"{person} is disabled in {slug}: `studiogate staff enable {person} --studio {slug}` changes that."
+    assert command_line.type("staff", "enable", person).out == f"{person} is enabled.\n{advice}\n"
+    assert command_line.type("staff", "enable", person, "--json").json["warnings"] == [advice]
+    assert command_line.type("console", "link", person).err == f"error: {advice}\n"
+    assert command_line.type("staff", "disable", person).status == 0
+    everywhere = f"{person} is disabled everywhere: `studiogate staff enable {person}` changes that."
+    assert command_line.type("console", "link", person).err == f"error: {everywhere}\n"
+    said = command_line.type("staff", "enable", person, "--studio", slug)
+    assert (said.status, said.out) == (0, f"{person} is enabled in {slug}.\n{everywhere}\n")
+    assert command_line.type("staff", "enable", person).out == f"{person} is enabled.\n"
+    assert command_line.type("console", "link", person).status == 0
     for last in (["staff", "disable", owner], ["staff", "role", owner, "--studio", slug, "--role", "manager"]):
         said = command_line.type(*last)
         assert said.status == 1

@@ -146,15 +146,25 @@ def disable(email: Email, studio: OneStudio = None, as_json: AsJson = False, dat
 def enable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data: DataFolder = None) -> None:
     """Let a disabled account sign in again, in one studio or everywhere."""
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: Connection) -> list[str]:
         account = await _account(connection, email)
         if studio is None:
             await operators.enable_account(connection, operator_of, account.id)
-        else:
-            _done(await roles.enable(connection, await studio_access(connection, studio), account.id), email)
+            known = await accounts.studios(connection, account.id)
+            return [_disabled_in(email, each.slug) for each in known if each.disabled_at is not None]
+        _done(await roles.enable(connection, await studio_access(connection, studio), account.id), email)
+        return [_disabled_in(email, None)] if account.disabled_at is not None else []
 
-    on_database(data, work)
-    print_result({"email": email, "studio": studio, "state": "enabled"}, f"{email} is enabled.", as_json)
+    still = on_database(data, work)
+    shown = {"email": email, "studio": studio, "state": "enabled", "warnings": still}
+    where = f" in {studio}" if studio is not None and still else ""
+    print_result(shown, "\n".join((f"{email} is enabled{where}.", *still)), as_json)
+
+
+def _disabled_in(email: str, slug: str | None) -> str:
+    """Say where an account is disabled, and the command that changes it; without a slug, everywhere."""
+    where, option = ("everywhere", "") if slug is None else (f"in {slug}", f" --studio {slug}")
+    return f"{email} is disabled {where}: `studiogate staff enable {email}{option}` changes that."
 
 
 @app.command("sessions")
@@ -255,7 +265,7 @@ def _why(refusal: Refusal, email: str) -> str:
     if refusal.code is Code.NOT_FOUND:
         return f"{email} has no role in this studio: `studiogate staff invite` gives one."
     if refusal.code is Code.INVALID_TRANSITION:
-        return f"{email} is disabled: `studiogate staff enable {email}` changes that."
+        return "\n".join(_disabled_in(email, slug) for slug in refusal.details.get("only_in") or (None,))
     if refusal.code is Code.LAST_OWNER:
         slug = refusal.details["studio"]
         return f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."

@@ -73,9 +73,11 @@ async def make_sign_in_link(
     """Create a one-time link that signs an account in without its password; ``mail`` queues a mail with another one."""
     async with connection.transaction():
         locked = await accounts.lock(connection, account.id)
-        studios = [each for each in await accounts.studios(connection, account.id) if each.disabled_at is None]
+        known = await accounts.studios(connection, account.id)
+        studios = [each for each in known if each.disabled_at is None]
         if locked is None or not locked.state.may_sign_in or not studios:
-            return Refusal(Code.INVALID_TRANSITION, {"from": "disabled", "to": "signed_in"})
+            only_in = [each.slug for each in known] if locked is not None and locked.disabled_at is None else []
+            return Refusal(Code.INVALID_TRANSITION, {"from": "disabled", "to": "signed_in", "only_in": only_in})
         link = await issue_link(connection, account.id, Purpose.SIGN_IN)
         if mail:
             access = operator(studios[0].studio_id)
