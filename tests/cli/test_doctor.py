@@ -7,6 +7,8 @@ import pytest
 
 from studiogate import settings
 from studiogate.cli.context import counted
+from studiogate.cli.doctor import print_findings
+from studiogate.flows.doctor import Finding
 from tests.cli import test_staff
 from tests.cli.test_commands import run
 from tests.cli.test_staff import CommandLine
@@ -37,6 +39,18 @@ def test_a_fault_is_exit_status_1(command_line: CommandLine) -> None:
     assert said.status == 1
     assert re.search(r"^fault +migrations +The database has migration 9999", said.out, re.MULTILINE)
     assert ": 1 fault, " in said.out.splitlines()[-1]
+
+
+def test_a_check_with_several_faults_is_one_check(capsys: pytest.CaptureFixture[str]) -> None:
+    faults = [Finding("fault", "owners", f"booking {number}") for number in range(3)]
+    print_findings([Finding("ok", "clock", "right"), *faults])
+    assert capsys.readouterr().out.splitlines()[-1] == "2 checks: 3 faults, 0 warnings."
+
+
+def test_every_check_has_a_name_of_its_own(command_line: CommandLine) -> None:
+    """They are counted by it."""
+    subjects = [finding["subject"] for finding in command_line.type("doctor", "--json").json]
+    assert len(set(subjects)) == len(subjects)
 
 
 @pytest.mark.parametrize(

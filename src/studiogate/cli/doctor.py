@@ -41,8 +41,9 @@ def print_findings(findings: list[Finding]) -> None:
         )
         screen.print(line, soft_wrap=True)
     faults, warnings = (sum(finding.level == level for finding in findings) for level in ("fault", "warning"))
-    checks = f"{counted(len(findings), 'check')}: {counted(faults, 'fault')}, {counted(warnings, 'warning')}."
-    screen.print(f"\n{checks}" if faults or warnings else f"\n{counted(len(findings), 'check')}: all is well.")
+    checks = counted(len({finding.subject for finding in findings}), "check")  # one check can find several faults
+    found = f"{counted(faults, 'fault')}, {counted(warnings, 'warning')}." if faults or warnings else "all is well."
+    screen.print(f"\n{checks}: {found}")
 
 
 def examine(settings: configuration.Settings) -> list[Finding]:
