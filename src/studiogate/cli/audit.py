@@ -1,6 +1,5 @@
 """studiogate audit list | export: who changed what on the studio's side."""
 
-import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +22,8 @@ from studiogate.cli.context import (
     print_json,
     print_result,
     screen,
-    write,
 )
+from studiogate.cli.files import written
 from studiogate.cli.lists import Limit, Slug, cell
 from studiogate.domain.access import Access
 from studiogate.storage import audit
@@ -89,11 +88,10 @@ def export(
     """Write all entries of the audit log, newest first, one JSON object per line. Personal values are masked."""
 
     async def work(connection: Connection) -> int:
-        access = await studio_access(connection, studio)
-        with contextlib.nullcontext(None) if output is None else output.open("w", encoding="utf-8") as file:
-            return await _write_all(connection, access, write if file is None else file.write)
+        return await _write_all(connection, await studio_access(connection, studio), write)
 
-    count = on_database(data, work)
+    with written(output) as write:
+        count = on_database(data, work)
     if output is not None:
         print_result({"file": str(output), "entries": count}, f"Wrote {counted(count, 'entry')} to {output}.", as_json)
 

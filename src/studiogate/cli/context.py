@@ -27,6 +27,7 @@ from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
 from studiogate.storage.db import migrate, pool
 from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, PoolerError, ReadOnlyDatabaseError
+from studiogate.storage.private_file import writing
 
 Result = TypeVar("Result")
 EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
@@ -34,6 +35,7 @@ DataFolder = Annotated[Path | None, typer.Option("--data", help="The data folder
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 # The command that lists the rows of a kind, where it is not the kind's own.
 LISTED_BY = {"member": "member find TEXT", "waitlist entry": "waitlist list"}
+STANDARD_OUTPUT = "The output"
 WIDEST_TABLE = 100_000
 DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -129,7 +131,8 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
 
 def write(text: str) -> None:
     """Write to standard output while the database is in use. A signal ends the wait for a stalled reader."""
-    of_this_process().write(sys.stdout.fileno(), text.encode())
+    with writing(STANDARD_OUTPUT):
+        of_this_process().write(sys.stdout.fileno(), text.encode())
 
 
 def counted(number: int, noun: str) -> str:

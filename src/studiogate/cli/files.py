@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from studiogate.cli.context import CommandError, complaints, write
 from studiogate.server.stop_signals import of_this_process
-from studiogate.storage.private_file import PrivateFile
+from studiogate.storage.private_file import OutputError, PrivateFile, writing
 
 
 @contextmanager
@@ -56,6 +56,13 @@ def written(output: Path | None) -> Iterator[Callable[[str], object]]:
         return
     try:
         with PrivateFile(output) as file:
-            yield lambda text: file.write(text.encode())
+
+            def write_text(text: str) -> None:
+                with writing(output):
+                    file.write(text.encode())
+
+            yield write_text
+    except OutputError as error:
+        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"{output} cannot be written: {error.strerror}.") from None

@@ -1,5 +1,7 @@
 """The CLI: every command, and the one place where an error becomes a message and an exit status."""
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -9,7 +11,7 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-from studiogate.cli.context import CommandError, complaints, print_error, print_json_error
+from studiogate.cli.context import STANDARD_OUTPUT, CommandError, complaints, print_error, print_json_error
 from studiogate.domain.keys import KeyProblemError
 from studiogate.domain.names import visible_text
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
@@ -18,6 +20,7 @@ from studiogate.server.stop_signals import StopRequestedError
 from studiogate.settings import SettingsError
 from studiogate.storage.db.migrate import MigrationError
 from studiogate.storage.db.pool import DatabaseUnavailableError, TransactionConflictError
+from studiogate.storage.private_file import OutputError
 
 # The location of each command: a function, or an application with several commands.
 COMMANDS = {
@@ -61,6 +64,8 @@ COMMANDS = {
     "console": "staff_accounts:console",
 }
 
+# Disks and devices that take no more.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Errors that the user can fix; anything else is a bug of ours and shows its traceback.
 EXPECTED = (
     CommandError,
@@ -133,6 +138,9 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
             soft_wrap=True,
         )
         sys.exit(128 + stopped.number)  # as shells report a process killed by the signal
+    except (OutputError, OSError) as error:
+        _end_without_output(error)
+        sys.exit(1)
     except EXPECTED as error:
         print_error(_explained(error), "--json" in sys.argv)
         sys.exit(1)
@@ -143,6 +151,18 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
         complaints.print("Aborted. Nothing was done.")
         sys.exit(1)
     sys.exit(status or 0)
+
+
+def _end_without_output(error: OutputError | OSError) -> None:
+    """Say that the output cannot be written, unless its reader has seen enough. Any other error is a bug of ours."""
+    if isinstance(error, OSError):
+        if error.errno not in FULL:
+            raise error
+        error = OutputError(error.filename or STANDARD_OUTPUT, error)
+    # Python writes what is left when it ends, which would fail again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not error.has_no_reader:
+        print_error(error, as_json=False)
 
 
 def _explained(error: Exception) -> Exception:

@@ -1,4 +1,4 @@
-"""Files for one user's eyes: what commands write about people, and secrets."""
+"""What commands write: files that only their user can read, and why an output cannot be written."""
 
 import errno
 import os
@@ -8,6 +8,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
+
+
+class OutputError(Exception):
+    """An output cannot be written. Not an OSError: while a database is in use, that is a failure of its connection."""
+
+    def __init__(self, name: object, error: OSError) -> None:
+        super().__init__(f"{name} cannot be written: {error.strerror}.")
+        self.has_no_reader = error.errno == errno.EPIPE
+
+
+@contextmanager
+def writing(name: object) -> Iterator[None]:
+    """Say which output it was that could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(name, error) from error
 
 
 class PrivateFile:
@@ -43,7 +60,8 @@ class PrivateFile:
                 with self._named():
                     self._draft.replace(self._target)
         finally:
-            self.stream.close()
+            with suppress(OSError):  # tries once more to write what the disk has no room for
+                self.stream.close()
             with suppress(FileNotFoundError):
                 self._draft.unlink()
 

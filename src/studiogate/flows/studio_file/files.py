@@ -5,11 +5,13 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import Fault, Faults
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.private_file import writing
 from studiogate.storage.studio_file import stage
 from studiogate.storage.studio_file.stage import NewFile
 from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_folder
@@ -32,11 +34,15 @@ class ExportedFiles:
     lost: list[UUID] = field(default_factory=list)
 
     def copy(self, studio_id: UUID, upload_id: UUID, stored_name: str) -> None:
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        with writing(self.folder):
+            self.folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            _copy_privately(self.uploads.find(studio_id, stored_name), self.folder / str(upload_id))
+            content = self.uploads.find(studio_id, stored_name).open("rb")
         except FileNotFoundError:
             self.lost.append(upload_id)
+            return
+        with content, writing(self.folder / str(upload_id)):
+            _copy_privately(content, self.folder / str(upload_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,8 @@ class FilesBeside:
             target = self.uploads.incoming(studio_id, file.stored_name)
             self.uploads.make_private(target.parent)
             self.copied.append((studio_id, file.stored_name))
-            _copy_privately(source, target)
+            with source.open("rb") as content:
+                _copy_privately(content, target)
             give_to_owner_of_folder(target)
         return None
 
@@ -74,12 +81,11 @@ class FilesBeside:
         self.copied.clear()
 
 
-def _copy_privately(source: Path, target: Path) -> None:
+def _copy_privately(content: BinaryIO, target: Path) -> None:
     """Copy a file so that only this user can read it. A copy of an earlier export, which others could, is replaced."""
-    with source.open("rb") as content:
-        target.unlink(missing_ok=True)
-        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
-            shutil.copyfileobj(content, copy, CHUNK)
+    target.unlink(missing_ok=True)
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+        shutil.copyfileobj(content, copy, CHUNK)
 
 
 def _sha256(path: Path) -> bytes:
