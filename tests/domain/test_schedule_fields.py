@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from studiogate.domain.catalog import NEW_PRODUCT, PRODUCT
 from studiogate.domain.refusals import Code
 from studiogate.domain.schedule import fields
 from studiogate.domain.schedule.references import Referenced, currency_faults, reference_faults
@@ -37,6 +38,28 @@ def test_null_clears_an_optional_field_and_is_a_fault_in_a_required_one() -> Non
     values, faults = read_fields(fields.CLASS, {"room_id": None, "policy": None}, SETTING)
     assert (values, faults) == ({"room_id": None, "policy": "{}"}, [])
     assert faults_of(fields.CLASS, {"title": None}) == {"title": "must not be null"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        (fields.STUDIO, "name"),
+        (fields.LOCATION, "name"),
+        (fields.ROOM, "name"),
+        (fields.CLASS_TYPE, "name"),
+        (fields.INSTRUCTOR, "name"),
+        (fields.NEW_CLASS, "title"),
+        (fields.CLASS, "title"),
+        (SERIES, "title"),
+        (fields.SPOT, "label"),
+        (NEW_PRODUCT, "key"),
+        (PRODUCT, "name"),
+    ],
+)
+def test_a_name_is_not_blank(kind: Fields, field: str) -> None:
+    for blank in ("   ", "\u2003"):
+        assert faults_of(kind, {field: blank}) == {field: "must not be blank"}
+    assert faults_of(kind, {field: " a "}) == {}
 
 
 def test_all_faults_are_listed() -> None:
