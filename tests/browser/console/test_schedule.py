@@ -216,6 +216,21 @@ def test_clashes_appear_while_a_class_is_typed(desk_page: Page, desk_site: Desk)
     expect(drawer.get_by_label("Title")).to_have_value("Second")
 
 
+def test_a_refusal_stays_while_clashes_are_checked(desk_page: Page, desk_site: Desk) -> None:
+    """On a clock that only the test moves: the check begins after the refusal is shown."""
+    desk_page.clock.install(time=0)
+    desk_page.clock.pause_at(1_000)
+    open_week(desk_page, desk_site)
+    desk_page.get_by_role("link", name="New class").click()
+    drawer = desk_page.locator("#drawer")
+    drawer.get_by_label("Title").fill("Without seats")
+    drawer.get_by_role("button", name="Schedule the class").click()
+    expect(drawer.get_by_role("alert")).to_be_visible()
+    with desk_page.expect_response("**/schedule/classes/check"):
+        desk_page.clock.run_for(200)
+    expect(drawer.get_by_role("alert")).to_be_visible()
+
+
 def test_a_series_is_created_and_changed_from_a_date_on(desk_page: Page, desk_site: Desk) -> None:
     desk_page.goto(desk_site.url(f"/schedule/series?location={brooklyn(desk_site)}"))
     desk_page.get_by_role("link", name="New series").first.click()

@@ -30,7 +30,11 @@ function showMessage(event, text) {
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   if (detail.target?.matches("[data-refusal]")) detail.target.scrollIntoView({ block: "nearest" });
 });
-document.addEventListener("htmx:beforeRequest", (event) => slotOf(event)?.replaceChildren());
+// Only the form's own request takes the refusal away: a check of what is being typed, inside the form, says nothing
+// about it.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.target.matches("form")) slotOf(event)?.replaceChildren();
+});
 document.addEventListener("htmx:sendError", (event) => { show(true); if (slotOf(event)) showMessage(event, GONE); });
 document.addEventListener("htmx:afterOnLoad", () => show(false));
 document.addEventListener("htmx:responseError", (event) => {
