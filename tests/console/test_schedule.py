@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -11,7 +11,10 @@ import pytest
 from asyncpg.connection import LoggedQuery
 
 from studiogate.console import schedule
+from studiogate.console.schedule.week import View, Week
+from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.staff import Role
+from studiogate.storage.console import Place
 from tests.support.console import Console, texts
 from tests.support.staff import events_of
 from tests.support.week_pages import NEW_YORK, WEEK, class_on, day, fields_of, instant, utc, week
@@ -149,6 +152,27 @@ async def test_a_class_is_created_at_its_local_time(console: Console) -> None:
     assert (row["visible"], row["allow_waitlist"], row["description"]) == (True, False, "Bring a mat")
     assert await events_of(studio, row["id"]) == [("class.created", {})]
     assert "Flow is scheduled." in texts(await console.get(answer.headers["location"]))
+
+
+@pytest.mark.parametrize(
+    ("now", "proposed"),
+    [
+        (utc(2026, 11, 19, 3), date(2026, 11, 18)),
+        (utc(2026, 11, 23, 4, 59), date(2026, 11, 22)),
+        (utc(2026, 11, 23, 5), date(2026, 11, 16)),
+        (utc(2026, 11, 2), date(2026, 11, 16)),
+    ],
+    ids=["Wednesday evening there", "the last minute of the week", "the week after", "before the week"],
+)
+def test_a_new_class_is_proposed_for_today(now: datetime, proposed: date) -> None:
+    place = Place(uuid4(), "Brooklyn", "America/New_York")
+    assert Week(place, week_of(date(2026, 11, 18)), View.TIME).proposed_day(now) == proposed
+
+
+async def test_the_form_of_a_new_class_has_a_day_that_is_not_over(console: Console) -> None:
+    for weeks, proposed in ((0, datetime.now(NEW_YORK).date()), (1, day(1))):
+        page = await console.get(f"{WEEK}/classes/new", params={"week": str(day(weeks))})
+        assert fields_of(page, f"{WEEK}/classes")["date"] == str(proposed)
 
 
 async def test_an_empty_title_and_no_seats_come_from_type_and_room(console: Console) -> None:

@@ -1,5 +1,6 @@
 """Create a class, from the form or from the time that was dragged in the calendar."""
 
+from studiogate import clock
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import read_date
 from studiogate.console.framework.request import ConsoleRequest
@@ -26,7 +27,7 @@ async def new_class(request: ConsoleRequest) -> Answer:
     week = chosen_week(request.frame.locations, request.query)
     if week is None:
         return request.render("schedule/empty.html")
-    day = read_date(request.query.get("date")) or week.days.first
+    day = read_date(request.query.get("date")) or week.proposed_day(clock.now())
     given = {**DEFAULTS, "date": str(day), **{name: request.query[name] for name in FIELDS if name in request.query}}
     if "complete" in request.query:
         given |= {name: request.query.get(name, "") for name in ("visible", "allow_waitlist")}

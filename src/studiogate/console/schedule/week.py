@@ -54,6 +54,12 @@ class Week(NamedTuple):
         """The Monday of the week before."""
         return self.days.first - timedelta(weeks=1)
 
+    def proposed_day(self, now: datetime) -> date:
+        """Return the day that the form of a new class proposes: today by the location's clocks if the week contains it,
+        else the first day."""
+        today = now.astimezone(self.zone).date()
+        return today if today in self.days else self.days.first
+
     def href(self, weeks: int = 0, **changes: str) -> str:
         """Return the address of this week, or of another one with the same choices."""
         monday = self.days.first + timedelta(weeks=weeks)
