@@ -80,6 +80,24 @@ def test_the_names_of_spots_are_inside_the_map(browser: Browser, desk_site: Desk
         assert page.evaluate(OUTSIDE) == []
 
 
+def test_who_waits_can_be_read_beside_two_buttons(browser: Browser, desk_site: Desk) -> None:
+    """No word is broken, and the buttons stay inside the list."""
+    packed = new_class(desk_site, capacity=1, minutes=600, waitlist_mode="manual")
+    booking = packed.book("Ada Moss")
+    packed.book("Bartholomew Fitzgerald", waits=True)
+    packed.cancel(booking)
+    skipped = "update waitlist_entries set skip_reason = 'no_active_membership' where studio_id = $1 and class_id = $2"
+    desk_site.sql(skipped, desk_site.studio_id, packed.id)
+    with desk_site.open(browser, Role.MANAGER) as page:
+        page.goto(packed.url)
+        entry = page.locator(".waiting li")
+        expect(entry.locator(".button")).to_have_count(2)
+        for pixels in (1440, 1024, 360):
+            page.set_viewport_size({"width": pixels, "height": 900})
+            assert entry.locator(".seat-text").evaluate("each => each.offsetWidth") >= 96, pixels
+            assert entry.evaluate("each => each.scrollWidth <= each.clientWidth"), pixels
+
+
 def test_clashes_are_marked_on_narrow_cards(browser: Browser, desk_site: Desk) -> None:
     """Classes that clash overlap: the calendar shows them beside each other, with a sign instead of words."""
     rides = [new_class(desk_site, f"Clashing Ride {number}", minutes=60 * 24 * 8) for number in range(3)]
