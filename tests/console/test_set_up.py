@@ -118,6 +118,7 @@ async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> Non
     made = await console.post("/console/welcome/key", {"name": "CityPass", "scopes": ["studio:read", "nonsense"]})
     found = re.search(r"<code>(sgk_[A-Za-z0-9_]+)</code>", made.text)
     assert found is not None
+    assert f"curl -H 'X-Service-Key: …' {ORIGIN}/partner/v1/studio" in texts(made)
     response = await console.studio.api.get("/studio", found[1])
     assert response.status_code == 200
     assert (await console.studio.api.get("/members", found[1])).status_code == 403

@@ -133,6 +133,17 @@ def test_a_page_whose_session_has_ended_keeps_its_form(invited: Page, desk_site:
     assert row["role"] == "manager"
 
 
+def test_a_new_key_fits_a_phone(invited: Page, desk_site: Desk) -> None:
+    invited.set_viewport_size({"width": 360, "height": 740})
+    invited.goto(desk_site.url("/welcome"))
+    invited.get_by_label("Name", exact=True).fill("CityPass")
+    invited.get_by_role("button", name="Make the key").click()
+    key = invited.locator(".notice.good .copyable code")
+    expect(key).to_have_text(re.compile("^sgk_"))
+    assert key.evaluate("each => each.scrollWidth <= each.clientWidth"), "all of it can be read"
+    assert not is_too_wide(invited)
+
+
 def test_a_gone_network_is_said_until_it_is_back(desk_page: Page, desk_site: Desk) -> None:
     desk_page.goto(desk_site.url("/welcome"))
     desk_page.get_by_label("Email").fill("kept@browser.example")

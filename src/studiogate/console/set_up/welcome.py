@@ -13,6 +13,7 @@ from studiogate.flows.keys import KeyRequest
 from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
 from studiogate.storage.console import count_first_rows
+from studiogate.web.public_address import address_of
 from studiogate.web.response import Answer
 
 WELCOME = "/console/welcome"
@@ -30,9 +31,15 @@ async def _steps(request: ConsoleRequest, key: str | None = None) -> Answer:
     async with request.database.connection() as connection:
         rows = await count_first_rows(connection, request.access)
     sends_mail = request.runtime.settings.smtp_url is not None
-    address = request.runtime.settings.public_url or ""
     values: dict[str, Any] = {"rows": rows, "sends_mail": sends_mail, "roles": ROLES, "scopes": SCOPE_GRANTS}
-    return request.render("set_up/welcome.html", key=key, address=address, **values)
+    return request.render("set_up/welcome.html", key=key, address=_address(request), **values)
+
+
+def _address(request: ConsoleRequest) -> str:
+    """Return the public address, else the one under which the person opened the page, as the form's origin says: it was
+    checked before."""
+    settings = request.runtime.settings
+    return address_of(settings) if settings.public_url else request.http.headers.get(b"origin", b"").decode("latin-1")
 
 
 @action("POST", "/welcome/invite", Permission.STAFF)
