@@ -98,6 +98,16 @@ def test_who_waits_can_be_read_beside_two_buttons(browser: Browser, desk_site: D
             assert entry.evaluate("each => each.scrollWidth <= each.clientWidth"), pixels
 
 
+def test_a_toast_with_a_long_name_fits_a_phone(browser: Browser, desk_site: Desk) -> None:
+    long_name = "<div class='toast' data-toast><span>" + "Wolfeschlegelsteinhausen" * 5 + " is changed.</span>"
+    close = "<button class='icon-button' data-toast-close>x</button></div>"
+    with desk_site.open(browser, viewport={"width": 360, "height": 740}) as page:
+        page.goto(desk_site.url("/members"))
+        page.locator("#toasts").evaluate("(each, html) => { each.innerHTML = html; }", long_name + close)
+        expect(page.locator("[data-toast-close]")).to_be_in_viewport(ratio=1)
+        assert page_width(page) <= 360
+
+
 def test_clashes_are_marked_on_narrow_cards(browser: Browser, desk_site: Desk) -> None:
     """Classes that clash overlap: the calendar shows them beside each other, with a sign instead of words."""
     rides = [new_class(desk_site, f"Clashing Ride {number}", minutes=60 * 24 * 8) for number in range(3)]
