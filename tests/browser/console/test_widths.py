@@ -1,5 +1,6 @@
 """Pages at all widths in a real browser: nothing is cut off, and every button can be reached."""
 
+import json
 import re
 
 import pytest
@@ -96,6 +97,26 @@ def test_who_waits_can_be_read_beside_two_buttons(browser: Browser, desk_site: D
             page.set_viewport_size({"width": pixels, "height": 900})
             assert entry.locator(".seat-text").evaluate("each => each.offsetWidth") >= 96, pixels
             assert entry.evaluate("each => each.scrollWidth <= each.clientWidth"), pixels
+
+
+def test_the_buttons_of_a_row_stay_in_one_line(browser: Browser, desk_site: Desk) -> None:
+    """The class is on: each row has a badge, No-show, Check in and the link to more."""
+    form = desk_site.sql("select id from forms where studio_id = $1 limit 1", desk_site.studio_id)[0]["id"]
+    ride = new_class(desk_site, people=2)
+    now = (
+        "update classes set start_time = now() - interval '5 minutes', policy = policy || $2::text::jsonb where id = $1"
+    )
+    desk_site.sql(now, ride.id, json.dumps({"waiver_form_id": str(form)}))
+    with desk_site.open(browser, Role.MANAGER) as page:
+        page.goto(ride.url)
+        expect(page.locator("#roster .seat", has_text="waiver missing")).to_have_count(2)
+        for pixels in (1920, 1440, 1280):
+            page.set_viewport_size({"width": pixels, "height": 900})
+            assert page.evaluate(LINES_OF_BUTTONS) == [1, 1], pixels
+
+
+LINES_OF_BUTTONS = """() => [...document.querySelectorAll('#roster .seat-actions')].map((each) =>
+    new Set([...each.querySelectorAll('.button')].map((one) => one.offsetTop + one.offsetHeight / 2)).size)"""
 
 
 def test_a_toast_with_a_long_name_fits_a_phone(browser: Browser, desk_site: Desk) -> None:
