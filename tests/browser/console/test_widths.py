@@ -129,6 +129,17 @@ def test_a_toast_with_a_long_name_fits_a_phone(browser: Browser, desk_site: Desk
         assert page_width(page) <= 360
 
 
+@pytest.mark.parametrize("path", ["/sales?status=refunded", "/members/{}/history"])
+def test_the_chosen_tab_is_in_view_on_a_phone(browser: Browser, desk_site: Desk, path: str) -> None:
+    member = desk_site.sql("select id from members where studio_id = $1 limit 1", desk_site.studio_id)[0]["id"]
+    with desk_site.open(browser, viewport={"width": 360, "height": 740}) as page:
+        page.goto(desk_site.url(path.format(member)))
+        chosen = page.locator("#content :is(.tabs, .segmented) > [aria-current]")
+        expect(chosen.first).to_be_visible()
+        for each in chosen.all():
+            expect(each).to_be_in_viewport(ratio=0.9)
+
+
 def test_clashes_are_marked_on_narrow_cards(browser: Browser, desk_site: Desk) -> None:
     """Classes that clash overlap: the calendar shows them beside each other, with a sign instead of words."""
     rides = [new_class(desk_site, f"Clashing Ride {number}", minutes=60 * 24 * 8) for number in range(3)]

@@ -1,4 +1,5 @@
-// What every page of the console does: toasts that leave, drawers, no form sent twice, a notice when the network is gone.
+// What every page of the console does: toasts that leave, drawers, no form sent twice, a notice when the network is
+// gone, and the chosen tab in view.
 
 import "./toasts.js";
 import "./drawers.js";
@@ -6,3 +7,4 @@ import "./forms.js";
 import "./network.js";
 import "./palette.js";
 import "./resume.js";
+import "./tabs.js";
