@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from studiogate.console.framework.parse import read_amount
 from studiogate.domain.staff import Role
 from tests.support.booking_studio import BookingStudio
 from tests.support.console import Console, texts
@@ -108,6 +109,41 @@ async def test_refund_in_parts(console: Console) -> None:
     await console.post(path, {"amount": "", "reason": "The rest"})
     assert await status(studio, purchase) == "refunded"
     assert "$30.00 refunded" in texts(await console.get("/console/sales"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "currency", "read"),
+    [
+        ("12", "USD", "12.00"),
+        (" 12.5 ", "USD", "12.50"),
+        ("12,50", "USD", "12.50"),
+        ("12", "JPY", "12"),
+        ("1,5", "KWD", "1.500"),
+        ("12.50", "JPY", None),
+        ("1,200", "USD", None),
+        ("1.200,00", "USD", None),
+        ("twelve", "USD", None),
+        ("-5", "USD", None),
+        (".", "USD", None),
+        ("١٢", "USD", None),
+    ],
+)
+def test_amounts_are_read_as_people_type_them(typed: str, currency: str, read: str | None) -> None:
+    assert read_amount(typed, currency) == read
+
+
+async def test_a_refund_is_typed_as_people_write_amounts(console: Console) -> None:
+    studio = console.studio
+    purchase = await bought(studio, await studio.new_member(membership=False))
+    path = f"/console/sales/purchases/{purchase}/refund"
+    for amount, total in (("12", "$12.00"), ("2,50", "$14.50"), ("0.5", "$15.00")):
+        answer = await console.post(path, {"amount": amount, "reason": "Broken"})
+        assert f"Refunded {total} in all." in texts(await console.get(answer.headers["location"]))
+    refused = await console.post(path, {"amount": "half of it", "reason": ""})
+    assert refused.status_code == 422
+    assert "must be an amount such as 12 or 12.50" in texts(refused)
+    assert "is required" in texts(refused), "all faults are named at once"
+    assert 'value="half of it"' in refused.text
 
 
 async def test_waive_a_fee(console: Console) -> None:

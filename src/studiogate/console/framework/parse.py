@@ -1,10 +1,12 @@
-"""Read what an address, a form or a stored document names: ids, days, instants."""
+"""Read what an address, a form or a stored document names: ids, days, instants, amounts."""
 
+import re
 from datetime import UTC, date, datetime, time
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.ids import parse_id
+from studiogate.domain.money import currency_decimals
 from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date, instant
 
 MOST_DAYS_AWAY = 3660
@@ -41,3 +43,19 @@ def near_date(text: str | None, today: date) -> date | None:
 def start_of_day(day: date, timezone: str) -> datetime:
     """Return the first instant of a day at a place."""
     return datetime.combine(day, time.min, ZoneInfo(timezone)).astimezone(UTC)
+
+
+def read_amount(text: str, currency: str) -> str | None:
+    """Return an amount as people type it (12, 12.5 or 12,50) as a decimal string with the currency's decimals, or None.
+    More decimals than the currency has are none of its amounts: 1,200 might be meant as a thousand."""
+    decimals = currency_decimals(currency)
+    typed = re.fullmatch(r"(\d{1,12})(?:[.,](\d+))?", text.strip(), re.ASCII)
+    if typed is None or len(typed[2] or "") > decimals:
+        return None
+    return typed[1] + (f".{(typed[2] or '').ljust(decimals, '0')}" if decimals else "")
+
+
+def example_amount(currency: str) -> str:
+    """Return an amount of a currency as an example of what can be typed."""
+    decimals = currency_decimals(currency)
+    return f"12 or 12.{'50'.ljust(decimals, '0')}" if decimals else "12"

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from studiogate.console.framework.formats import money
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.parse import as_id, example_amount, read_amount
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members import words
@@ -12,6 +12,7 @@ from studiogate.domain.catalog import ProductType
 from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import fault, reason_faults, refused
 from studiogate.flows import purchases as flows
 from studiogate.storage import sales_list
 from studiogate.storage.db.pool import Record
@@ -84,11 +85,16 @@ async def refund(request: ConsoleRequest) -> Answer:
     purchase = await _read(request)
     if purchase is None:
         return request.not_found()
-    amount = request.form.get("amount", "").strip() or None
-    done = await run(request, flows.refund, purchase["id"], amount, request.form.get("reason", ""))
+    back, currency = _form_path(request, purchase, "refund"), purchase["currency"]
+    typed, reason = request.form.get("amount", "").strip(), request.form.get("reason", "")
+    amount = read_amount(typed, currency) if typed else None
+    if typed and amount is None:
+        wrong = fault("amount", f"must be an amount such as {example_amount(currency)}")
+        return request.refused(refused(wrong, *reason_faults(reason)), back)
+    done = await run(request, flows.refund, purchase["id"], amount, reason)
     if isinstance(done, Refusal):
-        return request.refused(done, _form_path(request, purchase, "refund"))
-    total = money(done.refunded_amount, purchase["currency"])
+        return request.refused(done, back)
+    total = money(done.refunded_amount, currency)
     return request.go_to(own_page(request.form.get("next")) or "/console/sales", toast=f"Refunded {total} in all.")
 
 
