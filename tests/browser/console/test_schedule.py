@@ -231,6 +231,39 @@ def test_a_refusal_stays_while_clashes_are_checked(desk_page: Page, desk_site: D
     expect(drawer.get_by_role("alert")).to_be_visible()
 
 
+def test_a_faulty_field_is_named_marked_and_focused_in_a_drawer(desk_page: Page, desk_site: Desk) -> None:
+    open_week(desk_page, desk_site)
+    desk_page.get_by_role("link", name="New class").click()
+    drawer = desk_page.locator("#drawer")
+    drawer.get_by_label("Title").fill("Faulty Flow")
+    seats, send = drawer.get_by_label("Seats"), drawer.get_by_role("button", name="Schedule the class")
+    for _ in range(2):
+        send.click()
+        expect(drawer.get_by_role("alert").get_by_role("listitem")).to_have_text("Seats: is required")
+        expect(seats).to_be_focused()
+        expect(seats).to_have_attribute("aria-invalid", "true")
+        expect(seats).to_have_accessible_description("is required")
+        expect(drawer.locator(".fault")).to_have_count(1)
+    seats.fill("7")
+    drawer.get_by_label("Date").fill(str(next_monday(-1)))
+    send.click()
+    expect(drawer.get_by_role("alert").get_by_role("listitem")).to_contain_text("Start: must be in the future")
+    expect(drawer.get_by_label("Start")).to_be_focused()
+    expect(seats).not_to_have_attribute("aria-invalid", "true")
+    expect(drawer.locator(".fault")).to_have_count(1)
+    assert complaints_in_light_and_dark(desk_page) == []
+
+
+def test_the_first_faulty_field_of_a_page_has_the_focus(desk_page: Page, desk_site: Desk) -> None:
+    desk_page.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
+    desk_page.get_by_label("First day").fill(str(next_monday(2)))
+    desk_page.get_by_label("Last day").fill(str(next_monday(1)))
+    desk_page.get_by_role("button", name="Preview").click()
+    faulty = desk_page.locator("[aria-invalid]")
+    expect(faulty).to_be_focused()
+    expect(faulty).to_have_accessible_description(re.compile("must"))
+
+
 def test_a_series_is_created_and_changed_from_a_date_on(desk_page: Page, desk_site: Desk) -> None:
     desk_page.goto(desk_site.url(f"/schedule/series?location={brooklyn(desk_site)}"))
     desk_page.get_by_role("link", name="New series").first.click()

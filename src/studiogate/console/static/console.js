@@ -1,10 +1,11 @@
 // What every page of the console does: toasts that leave, drawers, no form sent twice, a notice when the network is
-// gone, and the chosen tab in view.
+// gone, faults at their fields, the chosen tab in view.
 
 import "./toasts.js";
 import "./drawers.js";
 import "./forms.js";
 import "./network.js";
+import "./faults.js";
 import "./palette.js";
 import "./resume.js";
 import "./tabs.js";
