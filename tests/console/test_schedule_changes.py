@@ -74,6 +74,7 @@ async def test_a_class_without_bookings_is_changed_at_once(console: Console) -> 
     fields = fields_of(await console.get(path(class_id, "/edit")), path(class_id))
     answer = await console.post(path(class_id), {**fields, "title": "Tour", "description": ""})
     assert answer.status_code == 303
+    assert "Tour is changed." in texts(await console.get(answer.headers["location"]))
     row = await studio.row("classes", class_id)
     assert (row["title"], row["description"], row["start_time"]) == ("Tour", None, instant(day(1, 2)))
     ((_, changes),) = await audit_of(studio, class_id)

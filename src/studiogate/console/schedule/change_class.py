@@ -179,7 +179,8 @@ def _changed(request: ConsoleRequest, found: ClassDetails, form: ClassForm, save
     href = week_of_class(found)
     if moved:
         href = with_query(href.partition("?")[0], {"location": str(found.row["location_id"]), **moved})
-    text = f"{found.row['title']} is {'moved' if form.times is not None else 'changed'}."
+    title = form.values.get("title") or found.row["title"]
+    text = f"{title} is {'moved' if form.times is not None else 'changed'}."
     if saved.promoted:
         text += f" {counted(saved.promoted, 'member')} got a seat from the waitlist."
     return done(request, href, text, _undo(found, form))
