@@ -43,6 +43,8 @@ async def test_the_overview(console: Console) -> None:
     await studio.change("members", member, staff_notes="Prefers bike 3")
     text = await shown(console, member)
     assert re.search(r"Full Flow .* waiting, position 1", text)
+    assert text.count("Leave the waitlist Nothing was charged for waiting") == 1
+    assert text.count("the credit is returned") == text.count("Cancel the booking") == 1
     assert "Ada Moss" in text
     assert re.search(r"P active .*Renews on .* for \$129\.00 per month\.", text)
     assert "4 of 4 credits left" in text
