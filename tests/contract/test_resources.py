@@ -238,7 +238,10 @@ async def log_of_everything(api: PartnerApi, studio: Studio) -> None:
     await api.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
     access = operator_access(studio.studio_id)
     for type_ in EventType:
-        row_id = await events.newest(api.connection, access, type_)
+        table = events.subject_of(type_).resource.table
+        row_id = await api.connection.fetchval(
+            f"select id from {table} where studio_id = $1 order by created_at desc, id desc limit 1", studio.studio_id
+        )
         assert row_id is not None
         await events.emit(api.connection, access, type_, events.Change(row_id))
     api.app._runtime.sequencer.kick(studio.studio_id)

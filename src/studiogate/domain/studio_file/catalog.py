@@ -1,6 +1,7 @@
 """The sections of the catalog: products with their prices, and purchases."""
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from studiogate.domain.studio_file import values as v
@@ -28,9 +29,9 @@ def _money(*members: str) -> RowCheck:
     return check
 
 
-def _refunded(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _refunded(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     total, refunded = values["amount_total"], values["refunded_amount"]
-    if total is not None and refunded is not None and refunded > total:
+    if isinstance(total, Decimal) and isinstance(refunded, Decimal) and refunded > total:
         yield ("refunded_amount",), f"must not be above the amount_total of {total}"
 
 
