@@ -212,6 +212,7 @@ async def test_a_spot_is_chosen(console: Console, studio: BookingStudio) -> None
     page = await console.get(f"/console/classes/{class_id}/walk-in?member={member}")
     assert re.findall(r'<option value="([0-9a-f-]{36})"', page.text) == [str(second)]
     assert "Choose a spot" not in texts(page), "the form has one selected"
+    assert "Book against the rules" not in texts(page), "no rule refuses the booking"
     form = {"member": str(member), "spot": str(second)}
     assert (await console.post(f"/console/classes/{class_id}/walk-in", form)).status_code == 303
 

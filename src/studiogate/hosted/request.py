@@ -37,9 +37,9 @@ class VisitorRequest(Request):
         super().__init__(scope, receive)
         self.studio_id: UUID | None = None  # once it is known, for the log line
 
-    def _parse_query(self) -> dict[str, str]:
+    def _query_pairs(self) -> Pairs:
         """Return the fields of the query that are not empty."""
-        return {name: value for name, value in urlencoded.pairs(self._query_string) if value}
+        return [(name, value) for name, value in urlencoded.pairs(self._query_string) if value]
 
     @property
     def wants_json(self) -> bool:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,7 +36,8 @@ class PrivateFile:
         self._path = path
         with self._named():
             self._target = _regular_file(path)
-            self._draft = self._target.with_name(f".{path.name}.{os.getpid()}")
+            # Not the process id: in a container that is always the same, and one that was killed leaves its draft.
+            self._draft = self._target.with_name(f".{path.name}.{secrets.token_hex(4)}")
             descriptor = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         self.stream = os.fdopen(descriptor, "wb")
 

@@ -22,11 +22,11 @@ PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
 
 
 @pytest.fixture
-def invited(browser: Browser, desk_site: Desk) -> Iterator[Page]:
+def invited(browser: Browser, desk_site: Desk, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page of somebody who accepted an invitation to be an owner, and so has a password."""
     with watched(browser, desk_site.origin, viewport={"width": 1200, "height": 900}) as watch:
         page = watch.page
-        page.goto(desk_site.invitation_url("owner@browser.example"))
+        page.goto(desk_site.invitation_url(getattr(request, "param", "owner@browser.example")))
         page.get_by_label("Your name").fill("Uma Sandoval")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Create my account").click()
@@ -133,6 +133,7 @@ def test_a_page_whose_session_has_ended_keeps_its_form(invited: Page, desk_site:
     assert row["role"] == "manager"
 
 
+@pytest.mark.parametrize("invited", ["keys@browser.example"], indirect=True)
 def test_a_new_key_fits_a_phone(invited: Page, desk_site: Desk) -> None:
     invited.set_viewport_size({"width": 360, "height": 740})
     invited.goto(desk_site.url("/welcome"))
