@@ -10,8 +10,8 @@ from studiogate import clock
 from studiogate.api.resources import events
 from studiogate.domain.access import Scope, operator_access
 from studiogate.domain.events import READ_SCOPES, EventType
-from studiogate.storage import events as storage
 from studiogate.storage.events import Change, emit
+from tests.support.newest_rows import newest_row
 from tests.support.partner_api import PREFIX, PartnerApi
 from tests.support.seed import Studio, issue_key, seed_studio
 from tests.support.webhook_studio import LISTENERS
@@ -46,8 +46,7 @@ async def everything(api: PartnerApi, studio: Studio) -> None:
     """Emit and number one event of every type, about the newest resource of its kind."""
     access = operator_access(studio.studio_id)
     for type_ in EventType:
-        row_id = await storage.newest(api.connection, access, type_)
-        assert row_id is not None
+        row_id = await newest_row(api.connection, studio.studio_id, type_)
         await emit(api.connection, access, type_, Change(row_id))
     await number(api, studio)
 

@@ -18,6 +18,7 @@ from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support.asgi import AsgiResponse
 from tests.support.asgi import ask as send
 from tests.support.direct_client import DirectResponse, ask
+from tests.support.newest_rows import newest_row
 from tests.support.openapi_document import served_document
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key, seed_studio
@@ -238,11 +239,7 @@ async def log_of_everything(api: PartnerApi, studio: Studio) -> None:
     await api.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
     access = operator_access(studio.studio_id)
     for type_ in EventType:
-        table = events.subject_of(type_).resource.table
-        row_id = await api.connection.fetchval(
-            f"select id from {table} where studio_id = $1 order by created_at desc, id desc limit 1", studio.studio_id
-        )
-        assert row_id is not None
+        row_id = await newest_row(api.connection, studio.studio_id, type_)
         await events.emit(api.connection, access, type_, events.Change(row_id))
     api.app._runtime.sequencer.kick(studio.studio_id)
     await api.app._runtime.sequencer.settled()

@@ -25,6 +25,7 @@ from studiogate.storage.events import Change, emit
 from studiogate.storage.purchases import read_purchase
 from studiogate.storage.schedule.read import read_class
 from tests.support import attendance
+from tests.support.newest_rows import newest_row
 from tests.support.seed import NOON, Studio, insert, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -249,8 +250,7 @@ async def test_what_rolls_back_is_not_announced(log: Log) -> None:
 @pytest.mark.parametrize("type_", EventType)
 async def test_every_type_can_be_emitted(log: Log, type_: EventType) -> None:
     """Including types whose flows are elsewhere: resource, scope and location come from the resource's storage file."""
-    row_id = await storage.newest(log.connection, log.access, type_)
-    assert row_id is not None
+    row_id = await newest_row(log.connection, log.access.studio_id, type_)
     await emit(log.connection, log.access, type_, Change(row_id, {"a": 1}))
     row = await log.connection.fetchrow("select * from events where sequence is null")
     assert (row["type"], row["subject"]) == (type_, row_id)

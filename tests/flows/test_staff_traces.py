@@ -75,7 +75,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
         },
     ),
     "members.export.export": ({"member.export"}, set()),
-    "members.merge.merge": ({"member.merge"}, {"booking.updated", "membership.updated"}),
+    "members.merge.merge": ({"member.merge"}, {"booking.updated", "membership.updated", "lead.updated"}),
     "members.staff.add_note": ({"member.note"}, set()),
     "members.staff.change": ({"member.change"}, {"lead.updated", "member.updated"}),
     "members.staff.create": ({"member.create"}, {"lead.updated", "member.created"}),
