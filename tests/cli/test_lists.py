@@ -53,9 +53,8 @@ async def _seed(url: str) -> None:
 
 
 def words_of(kind: str) -> list[str]:
-    if kind in ("member", "spot"):
-        return [kind, "find", ""] if kind == "member" else ["room", "spots"]
-    return [kind.replace("_", "-"), "list"]
+    others = {"member": ["member", "find", ""], "spot": ["room", "spots"]}
+    return others.get(kind, [kind.replace("_", "-"), "list"])
 
 
 def listed(command_line: CommandLine, kind: str, *options: object) -> Any:

@@ -45,7 +45,7 @@ def _scopes(all_scopes: bool, scopes: list[str] | None) -> list[str]:
         return [scope.value for scope in Scope]
     if unknown := unknown_scopes(scopes or []):
         raise typer.BadParameter(f"Unknown scope {unknown[0]!r}. {SCOPES_HELP}")
-    return sorted(set(scopes or []))
+    return scopes or []
 
 
 def _written(text: str) -> datetime:
@@ -88,13 +88,10 @@ def create(
     fault = name_fault(name) if name.strip() else "not be empty"
     if fault is not None:
         raise typer.BadParameter(f"--name must {fault}.")
-    at = list(dict.fromkeys(location)) if location else None
-    wanted = flow.KeyRequest(name, _scopes(all_scopes, scope), at, _instant(expires), rate_limit)
+    wanted = flow.KeyRequest(name, _scopes(all_scopes, scope), location or None, _instant(expires), rate_limit)
     issued = act_in_studio(data, studio, "key", lambda connection, access: flow.issue(connection, access, wanted))
-    locations = None if wanted.location_ids is None else [str(each) for each in wanted.location_ids]
     if as_json:
-        shown = {"id": issued.id, "key": issued.key, "name": name, "scopes": wanted.scopes, "location_ids": locations}
-        print_json(shown)
+        print_json({each: getattr(issued, each) for each in ("id", "key", "name", "scopes", "location_ids")})
         return
     screen.print(f"Key {issued.id} for {studio}. It is shown only now:\n")
     typer.echo(issued.key)

@@ -39,10 +39,16 @@ class KeyRequest:
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
-    """``old_key_expires_at``: when the secret that a rotation replaced stops working; None for a new key."""
+    """A key with its secret, its name, scopes and locations as they are stored.
+
+    ``old_key_expires_at``: when the secret that a rotation replaced stops working; None for a new key.
+    """
 
     id: str
     key: str
+    name: str
+    scopes: Sequence[str]
+    location_ids: Sequence[UUID] | None
     old_key_expires_at: datetime | None = None
 
 
@@ -95,7 +101,7 @@ async def _create(connection: Connection, access: Access, studio: Record, wanted
         "created_by": wanted.created_by,
     }
     await storage.create_credential(connection, access, details, _hash(key))
-    return IssuedKey(credential_id, key)
+    return IssuedKey(credential_id, key, wanted.name, wanted.scopes, wanted.location_ids)
 
 
 async def _record(
@@ -131,7 +137,8 @@ async def rotate_key(
     old_key_ends = await storage.rotate_secret(connection, access, credential_id, _hash(key), overlap)
     ended = {"old_key_expires_at": old_key_ends}
     await _record(connection, access, "key.rotate", (credential_id, credential_id), ended)
-    return IssuedKey(credential_id, key, old_key_ends)
+    limits = stored["name"], stored["scopes"], stored["location_ids"]
+    return IssuedKey(credential_id, key, *limits, old_key_expires_at=old_key_ends)
 
 
 @staff_flow(Permission.KEYS)
