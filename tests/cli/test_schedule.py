@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli import test_staff
 from tests.cli.test_staff import CommandLine, CommandOutput
+from tests.support.clock_changes import day_of_hours
 
 url, command_line = test_staff.url, test_staff.command_line
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -108,6 +109,23 @@ def test_what_commands_say(desk: Desk) -> None:
         "There is no studio 'nowhere'"
         in desk.command_line.type("location", "create", "--name", "A", "--studio", "nowhere").err
     )
+
+
+def test_a_local_time_that_the_clocks_skip_or_repeat_is_refused(desk: Desk) -> None:
+    options = ("class", "create", "--title", "A", "--location", desk.location(), "--minutes", 30, "--capacity", 1)
+    skipped, repeated = day_of_hours(23, BERLIN), day_of_hours(25, BERLIN)
+    said = desk.type(*options, "--start", f"{skipped} 02:30", "--json")
+    assert said.status == 1
+    assert f"{skipped} 02:30 does not exist in Europe/Berlin" in said.json["error"]["message"]
+    assert said.json["error"]["message"].endswith(f"the next time there is {skipped} 03:00.")
+    said = desk.type(*options, "--start", f"{repeated} 02:30")
+    assert said.status == 1
+    assert f"{repeated} 02:30 happens twice in Europe/Berlin" in said.err
+    assert desk.look("select count(*) from classes where studio_id = $1") == 0
+    class_id = desk.json(*options, "--start", f"{repeated}T02:30:00+01:00")["id"]
+    assert desk.type("class", "change", class_id, "--start", f"{skipped} 02:00").status == 1
+    stored = "select to_char(start_time at time zone 'UTC', 'YYYY-MM-DD HH24:MI') from classes where studio_id = $1"
+    assert desk.look(stored) == f"{repeated} 01:30"
 
 
 def test_rows_are_changed_and_deactivated(desk: Desk) -> None:

@@ -1,13 +1,16 @@
 """Changing, moving, substituting and cancelling a class on the screen Schedule, without JavaScript."""
 
+from datetime import datetime, time, timedelta
 from uuid import UUID
 
 import pytest
 
+from studiogate.domain.instants import instants_at
 from tests.support.booking_studio import BookingStudio
+from tests.support.clock_changes import day_of_hours
 from tests.support.console import Console, texts
 from tests.support.staff import audit_of
-from tests.support.week_pages import WEEK, class_on, day, fields_of, instant, utc
+from tests.support.week_pages import NEW_YORK, WEEK, class_on, day, fields_of, instant, utc
 
 pytestmark = pytest.mark.anyio
 
@@ -66,6 +69,36 @@ async def test_a_dragged_class_is_asked_with_its_clashes(console: Console) -> No
     done = await console.post(path(class_id), fields_of(asked, path(class_id)), htmx=True)
     assert (done.status_code, done.headers["hx-redirect"].startswith(WEEK)) == (200, True)
     assert (await studio.row("classes", class_id))["start_time"] == instant(day(1, 4), 9, 30)
+
+
+async def test_a_time_that_the_clocks_skip_is_refused(console: Console) -> None:
+    studio = console.studio
+    class_id = await class_on(studio, day(1, 2), 12, title="Ride")
+    skipped = day_of_hours(23, NEW_YORK)
+    expected = f"{skipped} 02:30 does not exist in America/New_York"
+    query = {"date": str(skipped), "start": "02:30"}
+    asked = await console.fragment(path(class_id, "/move"), params=query)
+    assert (asked.status_code, expected in texts(asked)) == (422, True)
+    fields = fields_of(await console.get(path(class_id, "/edit")), path(class_id))
+    refused = await console.post(path(class_id), {**fields, **query})
+    assert (refused.status_code, expected in texts(refused)) == (422, True)
+    new = {"location": str(studio.location), "title": "New", "minutes": "60", "capacity": "5", **query}
+    refused = await console.post(f"{WEEK}/classes", new)
+    assert (refused.status_code, expected in texts(refused)) == (422, True)
+    (only,) = await studio.rows("classes", "start_time >= $2", instant(day(1, 2), 12))
+    assert (only["id"], only["start_time"]) == (class_id, instant(day(1, 2), 12))
+
+
+async def test_a_class_at_the_second_of_two_equal_times_stays_there(console: Console) -> None:
+    studio, repeated = console.studio, day_of_hours(25, NEW_YORK)
+    second = instants_at(datetime.combine(repeated, time(1, 30)), NEW_YORK)[1]
+    class_id = await studio.new_class(start=second, title="Ride")
+    fields = fields_of(await console.get(path(class_id, "/edit")), path(class_id))
+    assert (fields["date"], fields["start"]) == (str(repeated), "01:30")
+    changed = await console.post(path(class_id), {**fields, "minutes": "45"})
+    assert changed.status_code == 303
+    row = await studio.row("classes", class_id)
+    assert (row["start_time"], row["end_time"]) == (second, second + timedelta(minutes=45))
 
 
 async def test_a_class_without_bookings_is_changed_at_once(console: Console) -> None:

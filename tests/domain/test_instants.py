@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.instants import instant_text, local_day_bounds, overlaps
+from studiogate.domain.instants import (
+    LocalTimeError,
+    instant_text,
+    instants_at,
+    local_day_bounds,
+    only_instant,
+    overlaps,
+)
 from tests.support.booking_facts import END, START, without_deadline
 
 QUARTER = timedelta(minutes=15)
@@ -91,3 +98,39 @@ def test_overlapping_classes_share_an_hour(start: int, length: int, other_start:
 
 def test_an_instant_leaves_in_utc() -> None:
     assert instant_text(datetime(2026, 8, 10, 12, tzinfo=ZoneInfo("America/New_York"))) == "2026-08-10T16:00:00+00:00"
+
+
+@without_deadline
+@given(st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)), st.sampled_from(ZONES))
+def test_a_local_time_has_the_instants_at_which_clocks_show_it(local: datetime, zone_name: str) -> None:
+    local = local.replace(minute=local.minute // 15 * 15, second=0, microsecond=0, fold=0)
+    zone, start = ZoneInfo(zone_name), local.replace(tzinfo=UTC) - timedelta(hours=16)
+    walked = (start + step * QUARTER for step in range(32 * 4))
+    assert instants_at(local, zone) == tuple(
+        each for each in walked if each.astimezone(zone).replace(tzinfo=None) == local
+    )
+
+
+@pytest.mark.parametrize(
+    ("zone", "local", "following"),
+    [
+        ("Europe/Berlin", datetime(2026, 3, 29, 2), "2026-03-29 03:00"),
+        ("Europe/Berlin", datetime(2026, 3, 29, 2, 59, 59), "2026-03-29 03:00"),
+        ("America/New_York", datetime(2026, 3, 8, 2, 30), "2026-03-08 03:00"),
+        ("Australia/Lord_Howe", datetime(2026, 10, 4, 2, 10), "2026-10-04 02:30"),
+        ("Africa/Cairo", datetime(2026, 4, 24, 0, 1), "2026-04-24 01:00"),
+        ("Pacific/Apia", datetime(2011, 12, 30, 9), "2011-12-31 00:00"),
+    ],
+)
+def test_a_skipped_time_is_refused_with_the_next_one(zone: str, local: datetime, following: str) -> None:
+    assert instants_at(local, ZoneInfo(zone)) == ()
+    with pytest.raises(LocalTimeError, match=f"does not exist in {zone}, .*: the next time there is {following}$"):
+        only_instant(local, ZoneInfo(zone))
+
+
+def test_a_repeated_time_is_refused_with_both_offsets() -> None:
+    zone, local = ZoneInfo("America/New_York"), datetime(2026, 11, 1, 1, 30)
+    assert [each.hour for each in instants_at(local, zone)] == [5, 6]
+    with pytest.raises(LocalTimeError, match=r"01:30 happens twice .* -04:00 for the first time or -05:00"):
+        only_instant(local, zone)
+    assert only_instant(local.replace(hour=2), zone) == datetime(2026, 11, 1, 7, 30, tzinfo=UTC)

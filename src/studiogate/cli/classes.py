@@ -27,9 +27,8 @@ from studiogate.cli.copy_week import copy_week
 from studiogate.cli.lists import Slug
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
-from studiogate.domain.instants import instant_text
+from studiogate.domain.instants import LocalTimeError, instant_text, only_instant
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.schedule.series import local_instant
 from studiogate.domain.studio_file.values import EARLIEST_DATE, LATEST_DATE
 from studiogate.flows.bookings import staff as flow
 from studiogate.flows.schedule import classes as class_flow
@@ -169,7 +168,8 @@ async def _moved(
 
 
 def instant_of(text: str, zone: ZoneInfo) -> datetime:
-    """Parse a local time, or an instant with its offset."""
+    """Parse a local time, or an instant with its offset. A local time that a change of the clocks skips or repeats is
+    refused."""
     try:
         moment = datetime.fromisoformat(text)
         if not EARLIEST_DATE <= moment.date() <= LATEST_DATE:
@@ -177,7 +177,9 @@ def instant_of(text: str, zone: ZoneInfo) -> datetime:
         if moment.tzinfo is not None:
             return moment
         if LOCAL.fullmatch(text):
-            return local_instant(moment.date(), moment.time(), zone)
+            return only_instant(moment, zone)
+    except LocalTimeError as error:
+        raise CommandError(f"{error}.") from None
     except (ValueError, OverflowError):
         pass
     raise CommandError(f'{text!r} is not a time: write "2026-12-01 18:30" or "2026-12-01T18:30:00+01:00".')

@@ -71,7 +71,7 @@ async def preview_move(request: ConsoleRequest) -> Answer:
     if found is None:
         return request.not_found()
     fields = typed_fields(request.query)
-    form = read_class_form(fields, found)
+    form = read_class_form(fields, found.zone, found)
     if isinstance(form, Refusal):
         return request.error(form)
     return await _ask(request, found, form, fields)
@@ -84,7 +84,7 @@ async def change_class(request: ConsoleRequest) -> Answer:
     if found is None:
         return request.not_found()
     fields = typed_fields(request.form)
-    form = read_class_form(request.form, found)
+    form = read_class_form(request.form, found.zone, found)
     back = _way_back(found, fields)
     if isinstance(form, Refusal):
         return request.refused(form, back)

@@ -1,15 +1,14 @@
 """Read the fields of a class's form: local date and time become instants, faults go to the fields that were typed."""
 
 from collections.abc import Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
 from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
-from studiogate.domain.instants import instant_text
+from studiogate.domain.instants import instant_text, instants_at, skipped_text
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.schedule.series import local_instant
 from studiogate.domain.studio_file.series import DAY_NAMES, local_time
 from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date
 from studiogate.storage.schedule.class_details import ClassDetails
@@ -25,14 +24,15 @@ _NO_SETTING = Setting()
 
 
 class Times(NamedTuple):
-    """When a class takes place, as it was typed."""
+    """When a class takes place, as it was typed. A time that occurs twice is the first one, unless ``start`` is that of
+    a stored class: the form has no field for an offset."""
 
     day: date
     start: time
     minutes: int
 
     def instants(self, zone: ZoneInfo) -> tuple[datetime, datetime]:
-        start = local_instant(self.day, self.start, zone)
+        start = datetime.combine(self.day, self.start, zone).astimezone(UTC)
         return start, start + timedelta(minutes=self.minutes)
 
     def as_values(self, zone: ZoneInfo) -> dict[str, object]:
@@ -59,9 +59,9 @@ class ClassForm(NamedTuple):
         return {**self.values, **pattern, "weekdays": [DAY_NAMES[each - 1] for each in weekdays]}
 
 
-def read_class_form(form: Mapping[str, str], stored: ClassDetails | None = None) -> ClassForm | Refusal:
+def read_class_form(form: Mapping[str, str], zone: ZoneInfo, stored: ClassDetails | None = None) -> ClassForm | Refusal:
     """Return what was typed; fields that nobody touched and times that are those of the stored class do not count as
-    given.
+    given. A time that the clocks skip is refused for a class, and means a later one in the pattern of a series.
 
     A form that says it is ``complete`` leaves a switch out if it is off.
     """
@@ -76,7 +76,16 @@ def read_class_form(form: Mapping[str, str], stored: ClassDetails | None = None)
     if "capacity" in form:
         values["capacity"] = number(form["capacity"])
     times = _read_times(form, stored)
+    if isinstance(times, Times) and form.get("scope", "this") == "this":
+        times = _existing(times, zone)
     return times if isinstance(times, Refusal) else ClassForm(values, times)
+
+
+def _existing(times: Times, zone: ZoneInfo) -> Times | Refusal:
+    local = datetime.combine(times.day, times.start)
+    if instants_at(local, zone):
+        return times
+    return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("start",), "value_error", skipped_text(local, zone))])
 
 
 def _read_times(form: Mapping[str, str], stored: ClassDetails | None) -> Times | Refusal | None:
@@ -93,8 +102,12 @@ def _read_times(form: Mapping[str, str], stored: ClassDetails | None) -> Times |
     if faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
     times = Times(read["date"], read["start"], read["minutes"])
-    is_same = stored is not None and stored_times(stored) == _as_text(times)
-    return None if is_same else times
+    if stored is None:
+        return times
+    shown = stored_times(stored)
+    if (shown["date"], shown["start"]) == (given["date"], given["start"]):
+        times = times._replace(start=stored.local_start.time())
+    return None if shown == _as_text(times) else times
 
 
 def stored_times(stored: ClassDetails) -> dict[str, str]:

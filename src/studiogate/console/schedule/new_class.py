@@ -44,7 +44,7 @@ async def create_class(request: ConsoleRequest) -> Answer:
     if week is None:
         return request.refused(NOT_FOUND)
     back = with_query(NEW, typed_fields(request.form))
-    form = read_class_form(request.form)
+    form = read_class_form(request.form, week.zone)
     if isinstance(form, Refusal):
         return request.refused(form, back)
     values = await _completed(request, week, form)
@@ -68,9 +68,9 @@ async def create_class(request: ConsoleRequest) -> Answer:
 async def check_class(request: ConsoleRequest) -> Answer:
     """Return the clashes of a class that is being typed; faults are shown when it is saved."""
     week = posted_week(request.frame.locations, request.form)
-    form = read_class_form(request.form)
+    form = None if week is None else read_class_form(request.form, week.zone)
     texts: list[str] = []
-    if week is not None and not isinstance(form, Refusal):
+    if week is not None and isinstance(form, ClassForm):
         given = Given(await _completed(request, week, form), strict=True)
         outcome = await try_out(request, lambda connection, access: flow.create(connection, access, given))
         if isinstance(outcome, Refusal):

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+from studiogate.domain.instants import LocalTimeError, only_instant
 from studiogate.domain.money import currency_decimals
 
 _TOKEN = re.compile(r"YYYY|MMM|MM|M|DD|D|HH|H|hh|h|mm|ss|A")
@@ -142,12 +143,10 @@ def _instant(written: Written, zone: ZoneInfo, end: bool) -> datetime:
     naive = datetime.combine(written.day, written.clock)
     if written.offset is not None:
         return naive.replace(tzinfo=UTC) - written.offset
-    first, second = (naive.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
-    if first == second:
-        return first
-    if first.astimezone(zone).replace(tzinfo=None) == naive:
-        raise WrongCellError(f"{naive} happens twice in {zone.key}, where the clocks go back: add an offset from UTC")
-    raise WrongCellError(f"{naive} does not exist in {zone.key}, where the clocks go forward")
+    try:
+        return only_instant(naive, zone)
+    except LocalTimeError as error:
+        raise WrongCellError(str(error)) from None
 
 
 def read_amount(text: str, decimal: str, currency: str) -> str:
