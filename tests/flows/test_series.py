@@ -259,6 +259,17 @@ async def test_other_weekdays_cancel_and_create(studio: BookingStudio) -> None:
     assert len(await studio.rows("classes", "status = 'cancelled' and series_id is null")) == 24
 
 
+async def test_classes_that_stay_as_they_are_do_not_count_as_changed(studio: BookingStudio) -> None:
+    saved = await new_series(studio)
+    await studio.sql("delete from events where studio_id = $1")
+    days = [await tomorrow_name(studio), await tomorrow_name(studio, 2)]
+    done = await change(studio, saved.id, weekdays=days)
+    assert (done.created, done.changed, done.cancelled) == (8, 0, 0)
+    assert {row["type"] for row in await studio.rows("events")} == {"class.created"}
+    done = await change(studio, saved.id, policy={"late_action": "none"})
+    assert (done.created, done.changed, done.cancelled) == (0, 16, 0)
+
+
 async def test_a_larger_series_promotes_and_a_smaller_one_is_refused(studio: BookingStudio) -> None:
     saved = await new_series(studio, capacity=1)
     first, second, *_ = await classes_of(studio, saved.id)

@@ -146,7 +146,7 @@ async def test_other_weekdays_cancel_and_create_classes(studio: BookingStudio) -
     names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
     left = [name for name in names if name != names[day(3).weekday()]]
     outcome = await patched(studio, series=[{"id": str(series_id), "weekdays": left}])
-    assert outcome.effects == {"classes_changed": 6, "classes_cancelled": 1}
+    assert outcome.effects == {"classes_cancelled": 1}
     assert await studio.status(booked) == "cancelled"
     assert [action for action, _ in await audit_of(studio, found[3]["id"])] == ["class.cancel"]
 

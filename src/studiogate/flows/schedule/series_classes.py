@@ -94,9 +94,9 @@ async def agree(
     await storage.leave(connection, access, planned.cancel)
     cancelled = await cancel_classes(connection, access, planned.cancel)
     await storage.detach(connection, access, planned.detach)
-    promoted = await _update(connection, access, series, dict(planned.keep), kept)
+    updated, promoted = await _update(connection, access, series, dict(planned.keep), kept)
     created = await create_missing(connection, access, series)
-    return SavedSeries(series.id, warnings, created, len(kept), len(planned.cancel), cancelled, promoted)
+    return SavedSeries(series.id, warnings, created, updated, len(planned.cancel), cancelled, promoted)
 
 
 async def _update(
@@ -105,16 +105,16 @@ async def _update(
     series: Series,
     placed: dict[UUID, Occurrence],
     kept: Sequence[SeriesClass],
-) -> int:
-    """Write, move and announce the kept classes; return how many waiting members got a seat."""
+) -> tuple[int, int]:
+    """Write, move and announce the kept classes; return how many changed, and how many waiting members got a seat."""
     promoted = 0
     async with changing(connection, access, EventType.CLASS_UPDATED, *placed):
-        await storage.update_classes(connection, access, series.id, placed)
+        updated = await storage.update_classes(connection, access, series.id, placed)
         await classes.move_bookings(connection, access, list(placed))
         for each in kept:
             if each.waitlist_count:
                 promoted += await fill_free_seats(connection, access, each.id)
-    return promoted
+    return updated, promoted
 
 
 async def lock_people(connection: Connection, access: Access, class_ids: Sequence[UUID]) -> None:

@@ -74,6 +74,12 @@ INSERT_CLASSES = f"""
     where s.studio_id = $1 and s.id = $2
     on conflict (studio_id, series_id, series_date) where series_id is not null do nothing
     returning id"""
+COUNT_DIFFERENT = f"""
+    select count(*) from class_series s
+    cross join unnest($3::uuid[], $4::timestamptz[], $5::timestamptz[]) o(id, start_time, end_time)
+    join classes c on c.studio_id = $1 and c.id = o.id
+    where s.studio_id = $1 and s.id = $2
+      and row(c.start_time, c.end_time, {shared_of("c")}) is distinct from row(o.start_time, o.end_time, {OF_SERIES})"""
 UPDATE_CLASSES = f"""
     update classes c set start_time = o.start_time, end_time = o.end_time, series_revision = s.revision,
         ({SHARED}) = row({OF_SERIES})
@@ -192,16 +198,13 @@ async def insert_classes(
 
 async def update_classes(
     connection: Connection, access: Access, series_id: UUID, placed: dict[UUID, Occurrence]
-) -> None:
-    """Give classes the values of their series, and these times."""
-    await connection.execute(
-        UPDATE_CLASSES,
-        access.studio_id,
-        series_id,
-        list(placed),
-        [each.start_time for each in placed.values()],
-        [each.end_time for each in placed.values()],
-    )
+) -> int:
+    """Give locked classes the values of their series, and these times; return how many had others."""
+    starts, ends = [each.start_time for each in placed.values()], [each.end_time for each in placed.values()]
+    values = (access.studio_id, series_id, list(placed), starts, ends)
+    different: int = await connection.fetchval(COUNT_DIFFERENT, *values)
+    await connection.execute(UPDATE_CLASSES, *values)
+    return different
 
 
 async def move_classes(connection: Connection, access: Access, old: UUID, new: UUID, since: date) -> None:
