@@ -135,7 +135,7 @@ def test_prices(command_line: CommandLine, sales_studio: SalesStudio) -> None:
     ]
     other = new_price(command_line, product)
     assert said(command_line, "price", "default", other) == "The price is the default of its product now.\n"
-    assert said(command_line, "price", "retire", done["id"]).startswith("The price is retired; 0 memberships")
+    assert said(command_line, "price", "retire", done["id"]) == ("The price is retired; 0 memberships keep it.\n")
     assert error(command_line, "price", "retire", done["id"]) == "error: The price is retired already.\n"
 
 

@@ -182,15 +182,18 @@ async def test_memberships_keep_the_price_they_renew_at(studio: BookingStudio) -
     renewing: dict[str, Any] = {"product_id": product, "auto_renew": True}
     kept = [await studio.new_membership(member, **renewing, status=each) for each in ("active", "paused", "past_due")]
     own = await studio.new_membership(member, **renewing, price_id=other)
+    kept += [await studio.new_membership(member, **renewing, price_id=old)]
+    await studio.new_membership(member, **renewing, price_id=old, status="cancelled")
     left = [
         await studio.new_membership(member, product_id=product),
         await studio.new_membership(member, **renewing, status="expired"),
     ]
-    assert await run(studio, catalog.retire_price, old) == 3
+    assert await run(studio, catalog.retire_price, old) == 4
     prices = {row["id"]: row["price_id"] for row in await studio.rows("memberships")}
-    assert [prices[each] for each in kept] == [old] * 3
+    assert [prices[each] for each in kept] == [old] * 4
     assert [prices[each] for each in (own, *left)] == [other, None, None]
     assert await news(studio) == [], "partners see nothing of it"
+    assert (await run(studio, catalog.replace_price, other, {"amount": "11.00"})).memberships_kept == 1
     assert code(await run(studio, catalog.retire_price, old)) == "invalid_transition"
     assert code(await run(studio, catalog.make_default, old)) == "invalid_transition"
 

@@ -163,7 +163,9 @@ def replace_price(
         kept = {"id": str(price_id), "active": False, "memberships_kept": done.memberships_kept}
         print_json({"id": str(done.price_id), "replaced": kept})
         return
-    screen.print(f"Price {done.price_id} is on sale in its place.", soft_wrap=True)
+    screen.print(
+        f"Price {done.price_id} is on sale in its place; {_keeping(done.memberships_kept)} the old one.", soft_wrap=True
+    )
 
 
 @prices.command("retire")
@@ -175,9 +177,11 @@ def retire_price(
     if as_json:
         print_json({"id": str(price_id), "active": False, "memberships_kept": kept})
         return
-    screen.print(
-        f"The price is retired; {counted(kept, 'membership')} without a price of its own got this one.", soft_wrap=True
-    )
+    screen.print(f"The price is retired; {_keeping(kept)} it.", soft_wrap=True)
+
+
+def _keeping(memberships: int) -> str:
+    return f"{counted(memberships, 'membership')} {'keeps' if memberships == 1 else 'keep'}"
 
 
 @prices.command("default")

@@ -24,7 +24,7 @@ NOT_PERMITTED = Refusal(Code.PERMISSION_DENIED, {"required_permission": Permissi
 
 
 class Replaced(NamedTuple):
-    """The new price, and how many memberships now have the old one as their own."""
+    """The new price, and how many memberships keep the old one."""
 
     price_id: UUID
     memberships_kept: int
@@ -116,7 +116,7 @@ async def replace_price(
 
 @staff_flow(Permission.CATALOG)
 async def retire_price(connection: Connection, access: Access, price_id: UUID) -> int | Refusal:
-    """Stop selling at a price. Memberships that renew at it keep it; return how many got it as their own now."""
+    """Stop selling at a price. Memberships that renew at it keep it; return how many these are."""
     found = await _lock_price(connection, access, price_id)
     if isinstance(found, Refusal):
         return found
@@ -165,11 +165,13 @@ async def _lock_price(connection: Connection, access: Access, price_id: UUID) ->
 
 
 async def _retire(connection: Connection, access: Access, found: _Locked, action: str) -> int:
+    """Retire a price; return how many memberships keep it. Those without a price of their own get it if they would
+    renew at it now."""
     kept = found.unpriced if rules.renews_the_unpriced(found.prices) == found.price.id else []
     async with audited(connection, access, action, Subject("price", found.price.id)):
         await catalog.keep_price(connection, access, found.price.id, kept)
         await catalog.retire_price(connection, access, found.price.id)
-    return len(kept)
+    return await catalog.count_renewing(connection, access, found.price.id)
 
 
 async def _insert(connection: Connection, access: Access, product_id: UUID, price: NewPrice) -> UUID:

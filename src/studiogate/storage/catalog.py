@@ -127,6 +127,9 @@ LOCK_UNPRICED = f"""
     where studio_id = $1 and product_id = $2 and price_id is null and auto_renew
       and status in ({CHANGEABLE})
     order by id for no key update"""
+COUNT_RENEWING = f"""
+    select count(*) from memberships
+    where studio_id = $1 and price_id = $2 and auto_renew and status in ({CHANGEABLE})"""
 
 
 async def lock_product(connection: Connection, access: Access, product_id: UUID) -> Product | None:
@@ -225,3 +228,9 @@ async def keep_price(connection: Connection, access: Access, price_id: UUID, mem
         price_id,
         list(membership_ids),
     )
+
+
+async def count_renewing(connection: Connection, access: Access, price_id: UUID) -> int:
+    """Return how many memberships renew at this price."""
+    found: int = await connection.fetchval(COUNT_RENEWING, access.studio_id, price_id)
+    return found
