@@ -105,6 +105,7 @@ async def test_a_dry_run_says_the_same_and_changes_nothing(small: Connection) ->
     before = await exported(small)
     dry = await imported(small, MEMBERS, lines(ADA, BEA), apply=False)
     assert dry.verdicts == ["created", "created"]
+    assert [row["id"] for row in dry.rows] == ["", ""], "the rows do not exist"
     assert not dry.outcome.applied
     assert await exported(small) == before
     assert await small.fetchval("select count(*) from external_ids") == 0
@@ -115,6 +116,7 @@ async def test_a_fault_keeps_the_whole_file_out(small: Connection) -> None:
     before = await exported(small)
     refused = await imported(small, MEMBERS, lines(ADA, "9,Cy,Young,no email,"))
     assert refused.verdicts == ["created", "fault"]
+    assert [row["id"] for row in refused.rows] == ["", ""]
     assert refused.reasons == ["email: must be an email address"]
     assert not refused.outcome.applied
     assert await exported(small) == before
@@ -154,6 +156,8 @@ async def test_rows_without_an_id_are_matched_by_email(small: Connection) -> Non
 async def test_a_first_external_id_adopts_the_member_with_its_email(small: Connection) -> None:
     done = await imported(small, MEMBERS, lines("X1,M1,Ö,m1@north.example.com,"))
     assert (done.verdicts, done.rows[0]["id"]) == (["unchanged"], uid("north", "member", 1))
+    dry = await imported(small, MEMBERS, lines("X1,M1,Ö,m1@north.example.com,"), apply=False)
+    assert (dry.verdicts, dry.rows[0]["id"]) == (["unchanged"], uid("north", "member", 1))
     moved = await imported(small, MEMBERS, lines("X1,M1,Ö,new@example.com,"))
     assert (moved.verdicts, moved.rows[0]["id"]) == (["updated"], uid("north", "member", 1))
 

@@ -116,8 +116,8 @@ class _Run:
         await self._decide(columns)
         await self._import(columns)
         counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection)
-        await self._report()
         applied = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
+        await self._report(applied)
         if applied:
             await storage.keep_external_ids(self.connection, self.access, self.kind, self.source.mapping.source)
             await self._audit(counts)
@@ -213,10 +213,10 @@ class _Run:
 
     # Reporting.
 
-    async def _report(self) -> None:
+    async def _report(self, applied: bool) -> None:
         self.source.write(csv_line(HEADER))
         async for rows in storage.verdicts(self.connection):
-            self.source.write("".join(csv_line(shown(row)) for row in rows))
+            self.source.write("".join(csv_line(shown(row, applied=applied)) for row in rows))
 
     async def _audit(self, counts: dict[str, int]) -> None:
         """Write one entry for the whole run: what was imported from where, and the number of rows by verdict."""

@@ -82,8 +82,10 @@ def csv_field(name: str) -> str:
     return last.removesuffix("_id") if last.endswith("_id") else last
 
 
-def shown(row: Any) -> tuple[object, ...]:
+def shown(row: Any, *, applied: bool) -> tuple[object, ...]:
+    """Return the cells of a row's verdict. A row that would only be created has no id: the next run chooses another."""
     external_id = row["external_id"] or ""
     kept = "" if external_id.startswith(DERIVED) else external_id
-    applied = row["verdict"] in {Verdict.CREATED, Verdict.UPDATED, Verdict.UNCHANGED}
-    return row["line"], kept, row["verdict"], row["row_id"] if applied else "", row["column"], row["reason"]
+    stored = {Verdict.UPDATED, Verdict.UNCHANGED} | ({Verdict.CREATED} if applied else set())
+    row_id = row["row_id"] if row["verdict"] in stored else ""
+    return row["line"], kept, row["verdict"], row_id, row["column"], row["reason"]
