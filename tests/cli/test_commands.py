@@ -307,6 +307,40 @@ def test_a_database_that_cannot_be_reached_is_called_that(words: tuple[str, ...]
         assert said.stderr.endswith(". Check STUDIOGATE_DATABASE_URL, or run `studiogate doctor`.\n")
 
 
+NOTHING = [
+    ("studio", "list"),
+    ("studio", "create", "--name", "S", "--slug", "s", "--timezone", "UTC", "--currency", "EUR", "--country", "DE"),
+    ("demo",),
+    ("backup", "-o", "{}/file"),
+    ("export", "--studio", "north"),
+    ("console", "link", "ida@example.com"),
+    ("secrets", "rotate"),
+]
+
+
+@pytest.mark.parametrize("words", NOTHING, ids=" ".join)
+def test_a_folder_without_a_database_stays_as_it_is(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A mistyped folder does not get a database; the message names the folder and the commands that create one."""
+    missing = tmp_path / "mistyped"
+    words = tuple(word.format(tmp_path) for word in words)
+    said = run(*words, "--data", str(missing))
+    assert said.returncode == 1
+    assert f"There is no database in {missing}. " in said.stderr
+    assert "--data (STUDIOGATE_DATA_DIR), or create a database there with `studiogate up`" in said.stderr
+    assert not missing.exists()
+    assert run(*words, "--data", str(tmp_path)).returncode == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_doctor_creates_no_database(tmp_path: Path) -> None:
+    said = run("doctor", "--json", "--data", str(tmp_path / "mistyped"))
+    assert said.returncode == 1
+    first, *_ = json.loads(said.stdout)
+    assert (first["level"], first["subject"]) == ("fault", "database")
+    assert first["text"].startswith(f"cannot be reached: There is no database in {tmp_path / 'mistyped'}. ")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_serve_refuses_a_database_that_is_not_migrated(tmp_path: Path) -> None:
     data = ["--data", str(tmp_path / "data")]
     refused = run("serve", "--port", "0", *data)

@@ -17,14 +17,19 @@ from tests.support.stopping import SIGNALS, STEPS, Started, fill_level, place
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="steps are observed through /proc")
 PIPE_BYTES = 65_536
-STARTING = [
-    ("lock", ["import", os.devnull]),
-    ("initdb", ["doctor"]),
+CREATING = [
+    ("lock", ["migrate"]),
+    ("initdb", ["migrate", "--dry-run"]),
     ("cluster", ["migrate"]),
-    ("postmaster", ["key", "list"]),
-    ("database", ["demo"]),
+    ("database", ["migrate"]),
     ("initdb", ["worker"]),
     ("postmaster", ["serve", "--port", "0"]),
+]
+STARTING = [
+    ("postmaster", ["key", "list"]),
+    ("postmaster", ["import", os.devnull]),
+    ("database", ["doctor"]),
+    ("database", ["demo"]),
 ]
 NEW_KEY = ["key", "create", "--studio", "demo", "--name", "Interrupted", "--all-scopes"]
 
@@ -39,11 +44,21 @@ def demo() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.parametrize(("started", "number"), list(zip(CREATING, SIGNALS, strict=False)))
+def test_while_a_database_is_created(started: tuple[str, list[str]], number: signal.Signals) -> None:
+    with place() as folder:
+        stop_at(folder, started, number)
+
+
 @pytest.mark.parametrize(("started", "number"), list(zip(STARTING, SIGNALS, strict=False)))
-def test_while_the_database_starts(started: tuple[str, list[str]], number: signal.Signals) -> None:
-    """On an empty database each of these commands also ends soon on its own, with status 0 or 1."""
+def test_while_the_database_starts(demo: Path, started: tuple[str, list[str]], number: signal.Signals) -> None:
+    stop_at(demo, started, number)
+
+
+def stop_at(folder: Path, started: tuple[str, list[str]], number: signal.Signals) -> None:
+    """Stop a command at a step. Each of them also ends soon on its own, with status 0 or 1."""
     step, arguments = started
-    with place() as folder, Started(folder, *arguments) as command:
+    with Started(folder, *arguments) as command:
         command.reach(STEPS[step])
         assert command.stop(number) in (128 + number, 0, 1), command.log
         assert "Traceback" not in command.log

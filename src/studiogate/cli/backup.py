@@ -82,7 +82,7 @@ def _secrets(settings: Settings) -> dict[str, bytes]:
 def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) -> None:
     """Load a backup into an empty data folder or database, then check it as `doctor` does."""
     settings = configuration.load(data_dir=data)
-    with _opened(path) as file, _progress(shown=not as_json) as progress, database_of(settings) as dsn:
+    with _opened(path) as file, _progress(shown=not as_json) as progress, database_of(settings, create=True) as dsn:
         try:
             content = run(_restore(dsn, settings, file, progress))
         except DamagedBackupError as error:

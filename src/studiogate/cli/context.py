@@ -23,6 +23,7 @@ from studiogate.domain.instants import instant_text
 from studiogate.domain.names import visible_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.server.postgres.embedded import running_postgres
+from studiogate.server.postgres.programs import require_cluster
 from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
 from studiogate.storage.db import migrate, pool
@@ -86,8 +87,9 @@ def no_such(kind: str, row_id: UUID) -> CommandError:
 
 
 @contextmanager
-def database_of(settings: Settings) -> Iterator[str]:
+def database_of(settings: Settings, *, create: bool = False) -> Iterator[str]:
     """Yield the address of the database: the configured server, else the embedded one, started for as long as needed.
+    Only with ``create`` is one created in a data folder that has none, which is probably the wrong folder.
 
     SIGINT and SIGTERM raise StopRequestedError inside, between steps; the embedded server is then stopped as usual.
     """
@@ -96,6 +98,8 @@ def database_of(settings: Settings) -> Iterator[str]:
         if settings.database_url is not None:
             yield settings.database_url
             return
+        if not create:
+            require_cluster(settings.data_dir)
         with running_postgres(settings.data_dir, signals.check) as postgres:
             yield postgres.dsn()
 
@@ -108,8 +112,9 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 def on_database(
     data: Path | None, work: Callable[[Connection], Coroutine[Any, Any, Result]], *, migrated: bool = True
 ) -> Result:
-    """Run one command's work on a connection; with ``migrated``, only on an up-to-date schema."""
-    with database_of(configuration.load(data_dir=data)) as dsn:
+    """Run one command's work on a connection; with ``migrated``, only on an existing database with an up-to-date
+    schema."""
+    with database_of(configuration.load(data_dir=data), create=not migrated) as dsn:
         return run(_connected(dsn, work, migrated))
 
 

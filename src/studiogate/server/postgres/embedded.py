@@ -62,7 +62,7 @@ class EmbeddedPostgres:
     def __init__(self, folder: Path, check: Callable[[], None] = lambda: None) -> None:
         self._check = check  # called while waiting for a start; may raise, to give up
         self.folder = folder.resolve()
-        self.cluster = self.folder / "postgres"
+        self.cluster = self.folder / programs.CLUSTER
         self._log = programs.ServerLog(self.folder / "postgres.log")
         self._users: int | None = None
         self._process: subprocess.Popen[bytes] | None = None

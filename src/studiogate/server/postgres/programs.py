@@ -19,6 +19,7 @@ from studiogate.server.service_account import Account, make_private, may, place_
 from studiogate.storage.db.service_role import MAKE_ROLE, NAME, OWN_DATABASE, OWN_OBJECTS, ROLE
 
 MAJOR_VERSION = 18
+CLUSTER = "postgres"  # the folder of the cluster in the data folder
 ROLE_MARK = "studiogate_app.made"  # a file in every cluster that has the role
 SHARED_COPIES = Path("/var/cache/studiogate")
 LOG_BYTES = 10_000_000
@@ -157,6 +158,20 @@ def create_cluster(cluster: Path, account: Account | None, lock: int, server_log
     (fresh / ROLE_MARK).touch(0o600)
     fresh.rename(cluster)
     _sync(cluster.parent)
+
+
+def require_cluster(folder: Path) -> None:
+    """Raise if a data folder certainly has no cluster. Most commands would only create an empty one there."""
+    place = folder.resolve()
+    try:
+        (place / CLUSTER / "PG_VERSION").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise EmbeddedPostgresError(
+            f"There is no database in {place}. Name the right folder with --data (STUDIOGATE_DATA_DIR), or create a "
+            "database there with `studiogate up` or `studiogate migrate`."
+        ) from None
+    except OSError:
+        return  # The start of the server says what is wrong with the folder.
 
 
 def make_role(cluster: Path, runner: Runner) -> None:
