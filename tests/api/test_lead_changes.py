@@ -85,8 +85,17 @@ async def test_submissions_are_not_counted_and_cannot_be_forged(partner: Partner
     assert [each["submission_id"] for each in lead["metadata"]["form_submissions"]] == [made.json()["id"]]
     assert (await events_of(partner, lead_id))[-1][2] == {"metadata": {"a": "x" * (16 * KIB - 9)}}
     assert (await patch(partner, lead_id, {"metadata": {"a": "y" * (16 * KIB - 9)}})).status == 200
-    forged = {"metadata": {"form_submissions": ["x" * 100]}}
-    assert locs(await patch(partner, lead_id, forged)) == [["body", "metadata"]]
+    lead = await read(partner, lead_id)
+    for forged in (["x" * 100], [], None, [{**lead["metadata"]["form_submissions"][0], "submission_id": form_id}]):
+        body = {"metadata": {"form_submissions": forged}}
+        assert locs(await patch(partner, lead_id, body)) == [["body", "metadata", "form_submissions"]]
+        for email in ("full@example.com", "none@example.com"):
+            refused = await partner.post("/leads", {"email": email, **body})
+            assert locs(refused) == [["body", "metadata", "form_submissions"]]
+    assert await read(partner, lead_id) == lead
+    assert (await partner.get("/leads?email=none@example.com"))["data"] == []
+    assert (await patch(partner, lead_id, {"metadata": {**lead["metadata"], "a": 1}})).status == 200
+    assert (await read(partner, lead_id))["metadata"] == {**lead["metadata"], "a": 1}
 
 
 async def test_staff_notes_have_64_kib_in_all(partner: Partner) -> None:

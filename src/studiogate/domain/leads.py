@@ -85,6 +85,12 @@ def patched(kept: Mapping[str, object], patch: Mapping[str, object]) -> dict[str
     return {key: value for key, value in {**kept, **patch}.items() if not (key in patch and value is None)}
 
 
+def changes_submissions(kept: Mapping[str, object], patch: Mapping[str, object]) -> bool:
+    """Return whether a patch would change the list of submissions, which only the system writes. A caller that sends
+    back all metadata that it has read does not change it."""
+    return FORM_SUBMISSIONS in patch and patch[FORM_SUBMISSIONS] != kept.get(FORM_SUBMISSIONS)
+
+
 class FormSubmission(NamedTuple):
     """A submission as a lead's metadata lists it."""
 

@@ -8,8 +8,10 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.leads import (
+    FORM_SUBMISSIONS,
     FormSubmission,
     LeadContact,
+    changes_submissions,
     metadata_too_large,
     patched,
     status_refusal,
@@ -32,6 +34,9 @@ NOT_FOUND = Refusal(Code.NOT_FOUND)
 DEFAULT_SOURCE = "partner_api"
 FORM_SOURCE = "form"
 BAD_PHONE = Fault(("body", "phone"), "phone_parsing", "Input should be a valid phone number")
+RESERVED_KEY = Fault(
+    ("body", "metadata", FORM_SUBMISSIONS), "value_error", "Input should be left out: only the service writes this list"
+)
 METADATA_TOO_LARGE = Fault(("body", "metadata"), "too_long", "Metadata should have at most 16 KiB as stored")
 
 
@@ -73,6 +78,8 @@ async def create_or_identify(
         phone = await phone_in_studio(connection, access, contact.phone)
         if phone is None:
             return faulty(BAD_PHONE)
+    if FORM_SUBMISSIONS in contact.metadata:
+        return faulty(RESERVED_KEY)
     if metadata_too_large(contact.metadata):
         return faulty(METADATA_TOO_LARGE)
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
@@ -104,6 +111,8 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
         return faulty(BAD_PHONE)
     if kept is None:
         return NOT_FOUND
+    if wanted.metadata is not None and changes_submissions(kept.contact.metadata, wanted.metadata):
+        return faulty(RESERVED_KEY)
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
     if metadata is not None and metadata != kept.contact.metadata and metadata_too_large(metadata):
         return faulty(METADATA_TOO_LARGE)

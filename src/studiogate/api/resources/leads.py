@@ -99,7 +99,11 @@ class LeadCreate(WithPhone):
     last_name: Name | None = None
     phone: Phone | None = None
     source: Name | None = Field(None, description="Default `partner_api`.", examples=["spring-fair"])
-    metadata: dict[str, object] | None = Field(None, examples=[{"interest": "reformer"}])
+    metadata: dict[str, object] | None = Field(
+        None,
+        description="Without `form_submissions`, which only the service writes.",
+        examples=[{"interest": "reformer"}],
+    )
     utm_source: Name | None = Field(None, description="Kept in `metadata.utm`.", examples=["newsletter"])
     utm_medium: Name | None = None
     utm_campaign: Name | None = Field(None, examples=["spring"])
@@ -131,7 +135,8 @@ class LeadUpdate(Partial, WithPhone):
     )
     metadata: dict[str, object] = Field(
         default_factory=dict,
-        description="Merged key by key; null deletes a key. The result may have 16 KiB as stored.",
+        description="Merged key by key; null deletes a key. The result may have 16 KiB as stored. Only the service "
+        "changes `form_submissions`.",
         examples=[{"interest": "reformer", "old": None}],
     )
 
