@@ -271,11 +271,26 @@ async def test_every_response_to_a_key_has_its_limit(limited: ApiStudio, key: st
         ("GET", "/classes?cursor=x"),
         ("HEAD", "/studio"),
         ("POST", "/bookings"),
+        ("OPTIONS", "/bookings"),
+        ("OPTIONS", "/nothing"),
     ):
         response = await ask(limited.api.app, method, path, key=key)
         assert limit_of(response)[:3] == ("requests", 10, 2)
     response = await limited.studio_with("x", "198.51.100.1")
     assert limit_of(response)[:3] == ("failed-authentication", 20, 60)
+
+
+async def test_options_without_a_key_are_not_counted_as_failures(limited: ApiStudio, time_: Time) -> None:
+    time_.now += 2500
+    address = "198.51.100.2"
+    for left in (20, 19):
+        for _ in range(3):
+            response = await ask(limited.api.app, "OPTIONS", "/bookings", address=address)
+            assert response.status == 204
+            assert limit_of(response)[:4] == ("failed-authentication", 20, 60, left)
+        assert (await limited.studio_with("x", address)).status == 401
+    wrong = await ask(limited.api.app, "OPTIONS", "/bookings", key="x", address=address)
+    assert_refused(wrong, "invalid_api_key")
 
 
 async def test_a_key_with_a_limit_of_its_own(limited: ApiStudio, time_: Time) -> None:

@@ -63,6 +63,7 @@ WORDS = (
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 BOOKINGS = PREFIX + "/bookings"
+KEY = b"x-service-key"
 KEY_EXPIRES = b"x-service-key-expires"
 # Metric labels of the errors that are answered with 503 although the database is available.
 OVERLOADS: Mapping[type[BaseException], str] = {
@@ -148,8 +149,8 @@ class PartnerApp:
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template
-            if request.method == "OPTIONS":
-                return Answer(204, b"", ((b"allow", match.allow.encode()),))
+            if request.method == "OPTIONS" and KEY not in request.headers:
+                return self._options_without_a_key(exchange, match)
         credential = await self._authenticated(exchange)
         if isinstance(credential, Answer):
             return credential
@@ -172,6 +173,8 @@ class PartnerApp:
         request = exchange.request
         if match is None:
             return refused(Refusal(Code.NOT_FOUND), exchange.request_id)
+        if request.method == "OPTIONS":
+            return _methods(match)
         route = match.by_method.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             return refused(Refusal(Code.METHOD_NOT_ALLOWED), exchange.request_id, (b"allow", match.allow.encode()))
@@ -187,9 +190,16 @@ class PartnerApp:
         caller = Caller(access, self._runtime, request, exchange.request_id)
         return await route.execute(caller, match.values)
 
+    def _options_without_a_key(self, exchange: _Exchange, match: Match) -> Answer:
+        """Answer a request that needs no key and is not counted; its limit is that of requests without a valid key."""
+        if self._default_limit:
+            verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION, cost=0)
+            _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
+        return _methods(match)
+
     async def _authenticated(self, exchange: _Exchange) -> Credential | Answer:
         """Return the key's credential if it is within its rate limit, else the response that says why not."""
-        credential = await self.authenticator.authenticate(exchange.request.headers.get(b"x-service-key"))
+        credential = await self.authenticator.authenticate(exchange.request.headers.get(KEY))
         if isinstance(credential, Refusal):
             return self._unauthenticated(exchange, credential)
         # Again: since it arrived, requests that arrived with it or waited for the same lookup have joined the queue.
@@ -210,12 +220,22 @@ class PartnerApp:
         """Refuse a request, with a rate limit against guessing; valid keys from the same address still work."""
         telemetry.REFUSED_AUTHENTICATIONS.labels(refusal.code.value).inc()
         if self._default_limit:
-            verdict = self._buckets.take("address:" + owner_of(exchange.request.address), FAILED_AUTHENTICATION)
+            verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION)
             _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
             if not verdict.allowed:
                 retry_after = (b"retry-after", verdict.retry_after)
                 return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, retry_after)
         return refused(refusal, exchange.request_id)
+
+
+def _methods(match: Match) -> Answer:
+    """Say which methods a path supports."""
+    return Answer(204, b"", ((b"allow", match.allow.encode()),))
+
+
+def _failures_of(request: Request) -> str:
+    """Return the name of the bucket that counts failed authentications of an address."""
+    return "address:" + owner_of(request.address)
 
 
 def _with_limit_headers(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:

@@ -85,10 +85,11 @@ class Buckets:
             after = max(arrival, now) + max(cost, 1) * interval
             if after > full_at + 1e-9:
                 return Verdict(False, 0, after - full_at)
-            if cost:
-                if arrivals[place] != arrival:
-                    continue  # another worker wrote first: add to its value
-                arrivals[place] = after
+            if not cost:
+                return Verdict(True, int((full_at - max(arrival, now)) / interval + 1e-6), 0.0)
+            if arrivals[place] != arrival:
+                continue  # another worker wrote first: add to its value
+            arrivals[place] = after
             return Verdict(True, int((full_at - after) / interval + 1e-6), 0.0)
 
     def _slot(self, key: str, now: float) -> int:
