@@ -21,7 +21,7 @@ MEMBER = {"first_name": "Jo", "last_name": "Ri"}
 
 
 @pytest.fixture(scope="module")
-async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
+async def partner(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
     async for api in open_partner_api(new_database(), rate_limit=0):
         yield await partner_of(api)
 

@@ -85,7 +85,7 @@ class WalkStudio:
 
 
 @pytest.fixture(scope="module")
-async def walk_api(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[tuple[str, PartnerApi]]:
+async def walk_api(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[tuple[str, PartnerApi]]:
     url = new_database()
     async for api in open_partner_api(url, rate_limit=0):
         yield url, api

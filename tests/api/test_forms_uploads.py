@@ -86,7 +86,7 @@ async def new_form(partner: Partner, **more: Any) -> str:
 
 @pytest.fixture(scope="module")
 async def upload_studio(
-    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    anyio_backend: object, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[UploadStudio]:
     folder = tmp_path_factory.mktemp("uploads")
     async for api in open_partner_api(new_database(), rate_limit=0, data_dir=folder):

@@ -85,7 +85,7 @@ ELSEWHERE = {("POST", "/bookings"), ("POST", "/bookings/validate")}
 
 @pytest.fixture(scope="module")
 async def partner(
-    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    anyio_backend: object, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Partner]:
     folder: Path = tmp_path_factory.mktemp("uploads")
     async for api in open_partner_api(new_database(), rate_limit=0, secret_key=SECRET_KEY, data_dir=folder):

@@ -251,7 +251,7 @@ async def build_isolated_studios(api: PartnerApi, names: Sequence[str], data: Pa
 
 @pytest.fixture(scope="module")
 async def isolated(
-    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    anyio_backend: object, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[IsolatedStudios]:
     data = tmp_path_factory.mktemp("data")
     async for api in open_partner_api(new_database(), rate_limit=0, data_dir=data):

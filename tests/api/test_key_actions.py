@@ -42,7 +42,7 @@ class Partner:
 
 
 @pytest.fixture(scope="module")
-async def webhook_api(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
+async def webhook_api(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
     async for api in open_partner_api(new_database(), **ALLOW_LOOPBACK):
         yield api
 

@@ -53,7 +53,7 @@ class ApiStudio:
 
 
 @pytest.fixture(scope="module")
-async def fresh_api(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
+async def fresh_api(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
     async for api in open_partner_api(new_database(), rate_limit=0):
         yield api
 

@@ -224,7 +224,7 @@ class ApiStudio:
 
 
 @pytest.fixture(scope="module")
-async def limited(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[ApiStudio]:
+async def limited(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[ApiStudio]:
     async for api in open_partner_api(new_database(), rate_limit=5):
         yield ApiStudio(api, await seed_studio(api.connection))
 

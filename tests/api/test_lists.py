@@ -85,7 +85,7 @@ FILL = """
 
 
 @pytest.fixture(scope="module")
-async def list_studio(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[ListStudio]:
+async def list_studio(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[ListStudio]:
     async for api in open_partner_api(new_database(), rate_limit=0):
         connection = api.connection
         studio = await seed_studio(connection, "many")
@@ -191,7 +191,7 @@ PARENTS = {
 
 
 @pytest.fixture(scope="module")
-async def full(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[ListStudio]:
+async def full(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[ListStudio]:
     """A studio with 250 rows per list."""
     async for api in open_partner_api(new_database(), rate_limit=0):
         studio = await seed_studio(api.connection, "full")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-async def log_api(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
+async def log_api(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
     async for api in open_partner_api(new_database()):
         yield api
 

@@ -30,7 +30,7 @@ async def open_upload_studio(database_url: str, folder: Path, **settings: Any) -
 
 @pytest.fixture
 async def upload_studio(
-    anyio_backend: str, new_database: Callable[[], str], tmp_path: Path
+    anyio_backend: object, new_database: Callable[[], str], tmp_path: Path
 ) -> AsyncIterator[UploadStudio]:
     async for each in open_upload_studio(new_database(), tmp_path, upload_quota_form=1, upload_quota_studio=2):
         yield each

@@ -40,7 +40,7 @@ WAITS = "select cardinality(pg_blocking_pids($1)) > 0"
 
 
 @pytest.fixture(scope="module")
-async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
+async def studio_factory(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     """An application whose waits end only by what a test does, however slow the machine is."""
     async for opened in open_partner_api(new_database(), rate_limit=0):
         yield StudioFactory(opened)

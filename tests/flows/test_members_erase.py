@@ -45,7 +45,7 @@ FIELDS = [
 
 @pytest.fixture(scope="module")
 async def studio_factory(
-    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    anyio_backend: object, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[StudioFactory]:
     folder = tmp_path_factory.mktemp("erasure")
     async for opened in open_partner_api(new_database(), rate_limit=0, data_dir=folder, smtp_url="smtp://127.0.0.1:1"):

@@ -56,7 +56,7 @@ class Hosting:
 
 
 @pytest.fixture(scope="module")
-async def hosting(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hosting]:
+async def hosting(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[Hosting]:
     url = new_database()
     async for api in open_partner_api(url, rate_limit=0):
         runtime = Runtime.open(settings.load(database_url=url, rate_limit=0))

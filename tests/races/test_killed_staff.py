@@ -50,7 +50,7 @@ class Killer:
 
 
 @pytest.fixture(scope="module")
-async def program(anyio_backend: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def program(anyio_backend: object) -> AsyncIterator[asyncio.subprocess.Process]:
     root = Path(__file__).parents[2]
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -24,12 +24,6 @@ POOL_SIZE, WORKERS = 5, 2  # what an operator gets who sets nothing
 SPARE_SESSIONS = 4  # of listeners and of those that end at the moment of the count
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """The quicker loop, so that the storm is one."""
-    return "asyncio", {"use_uvloop": True}
-
-
 @pytest.fixture
 def service(database_url: str) -> Iterator[Service]:
     with Service(database_url, workers=WORKERS, pool_size=POOL_SIZE) as started:

@@ -25,7 +25,7 @@ FILL = """
 
 
 @pytest.fixture(scope="module")
-async def connection(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[asyncpg.Connection]:
+async def connection(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[asyncpg.Connection]:
     opened = await asyncpg.connect(new_database(), server_settings=SESSION)
     await opened.execute("set statement_timeout = 0")
     await opened.execute(FILL.format(studio=STUDIO))

@@ -292,7 +292,7 @@ async def _fill(connection: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-async def large(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Large]:
+async def large(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[Large]:
     session = {**SESSION, "statement_timeout": "60s", "synchronous_commit": "off"}
     connection = await asyncpg.connect(new_database(), server_settings=session)
     await _fill(connection)

@@ -73,7 +73,7 @@ class TwoStudios:
 
 
 @pytest.fixture(scope="module")
-async def two_studios(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[TwoStudios]:
+async def two_studios(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[TwoStudios]:
     """Two studios with at least one row in every table."""
     connection = await asyncpg.connect(new_database(), server_settings={"timezone": "UTC"})
     studios = [await seed_studio(connection, name) for name in ("north", "south")]

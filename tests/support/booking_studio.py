@@ -395,7 +395,7 @@ class StudioFactory:
 
 
 @pytest.fixture(scope="module")
-async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
+async def studio_factory(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     async for opened in open_partner_api(new_database(), rate_limit=0):
         yield StudioFactory(opened)
 

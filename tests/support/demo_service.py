@@ -39,7 +39,7 @@ class DemoService:
 
 @pytest.fixture(scope="module")
 async def demo_service(
-    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    anyio_backend: object, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[DemoService]:
     folder = tmp_path_factory.mktemp("demo")
     async for api in open_partner_api(new_database(), data_dir=folder, rate_limit=0):

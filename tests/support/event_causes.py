@@ -118,7 +118,7 @@ def _exit_status() -> Any:
 
 
 @pytest.fixture(scope="module")
-async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
+async def studio_factory(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     async for opened in open_partner_api(new_database(), rate_limit=0, secret_key=SECRET_KEY):
         yield StudioFactory(opened)
 

@@ -130,13 +130,13 @@ async def filled(database_url: str, members: int) -> AsyncIterator[LargeStudio]:
 
 
 @pytest.fixture(scope="module")
-async def large(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[LargeStudio]:
+async def large(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[LargeStudio]:
     async for studio in filled(new_database(), MEMBERS):
         yield studio
 
 
 @pytest.fixture(scope="module")
-async def medium(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[LargeStudio]:
+async def medium(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[LargeStudio]:
     """Yield a studio with a fifth of the members, where that is large enough."""
     async for studio in filled(new_database(), MEMBERS // 5):
         yield studio

@@ -47,7 +47,7 @@ async def api(database_url: str) -> AsyncIterator[PartnerApi]:
 
 
 @pytest.fixture(scope="session")
-async def shared_api(anyio_backend: str, lasting_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
+async def shared_api(anyio_backend: object, lasting_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
     """The partner API on a shared database with three seeded studios (north, south, west), for read-only tests."""
     async for opened in open_partner_api(lasting_database(), rate_limit=0):
         yield opened

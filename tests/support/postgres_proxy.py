@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
-STARTUP_HEADER = 8
+VERSION_3 = b"\0\3"  # of the protocol: how the message begins that opens a session
 PASSED_ON = {"user", "database", "application_name", "timezone", "client_encoding"}
 Decide = Callable[[bytes, bytes], str | None]
 """Returns, for the type and the body of a client's message, whether to cut its connection "before" or "after" it."""
@@ -117,7 +117,7 @@ class Proxy:
             header = await reader.readexactly(4)
             body = await reader.readexactly(struct.unpack("!i", header)[0] - 4)
             await self._gate()
-            names = {name.decode() for name in body[4:].split(b"\0")[::2] if name}
+            names = _parameters(body)
             if self.is_pooler and names - PASSED_ON:
                 self.refused.append(names - PASSED_ON)
                 text = f"unsupported startup parameter: {sorted(names - PASSED_ON)[0]}"
@@ -169,6 +169,14 @@ class Proxy:
         if not self._flowing.is_set():
             self.held.set()
             await self._flowing.wait()
+
+
+def _parameters(first: bytes) -> set[str]:
+    """Return the names of the parameters with which a session is opened. A request to cancel has none, but a number and
+    a secret."""
+    if not first.startswith(VERSION_3):
+        return set()
+    return {name.decode() for name in first[4:].split(b"\0")[::2] if name}
 
 
 @asynccontextmanager
