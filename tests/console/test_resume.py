@@ -19,8 +19,8 @@ TYPED = {"theme": "dark", "back": "/console/account?note=\u00fcber <b>all</b>", 
 
 
 def hidden(page: str) -> dict[str, str]:
-    """The hidden fields of the last form of a page."""
-    form = page.rpartition("<form")[2] if "data-send-now" in page else page
+    """The hidden fields of the form that is sent at once, or of all forms of a page without one."""
+    form = page.partition("data-send-now")[2].partition("</form>")[0] if "data-send-now" in page else page
     fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
     return {unescape(name): unescape(value) for name, value in fields}
 

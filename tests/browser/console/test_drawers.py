@@ -45,7 +45,7 @@ def typed(page: Page, ride: DeskClass) -> Locator:
 def kept(drawer: Locator) -> None:
     """The drawer is open, asks nothing, and has what was typed."""
     expect(drawer).to_be_visible()
-    expect(drawer.get_by_text(QUESTION)).to_be_hidden()
+    expect(drawer.page.get_by_text(QUESTION)).to_be_hidden()
     expect(drawer.get_by_label("First name")).to_have_value("Zelda")
 
 
@@ -72,9 +72,9 @@ def test_text_that_is_selected_beyond_the_edge_does_not_close_a_drawer(page: Pag
 def test_the_dimmed_page_closes_only_an_untouched_drawer(page: Page, ride: DeskClass) -> None:
     drawer = typed(page, ride)
     page.mouse.click(200, 400)
-    expect(drawer.get_by_role("alertdialog", name=QUESTION)).to_be_visible()
-    expect(drawer.get_by_role("button", name="Keep editing")).to_be_focused()
-    drawer.get_by_role("button", name="Keep editing").click()
+    expect(page.get_by_role("alertdialog", name=QUESTION)).to_be_visible()
+    expect(page.get_by_role("button", name="Keep editing")).to_be_focused()
+    page.get_by_role("button", name="Keep editing").click()
     kept(drawer)
     drawer.get_by_label("First name").fill("")
     page.mouse.click(200, 400)
@@ -86,7 +86,7 @@ def test_escape_asks_however_often_it_is_pressed(page: Page, ride: DeskClass) ->
     drawer = typed(page, ride)
     for _ in range(3):
         page.keyboard.press("Escape")
-        expect(drawer.get_by_text(QUESTION)).to_be_visible()
+        expect(page.get_by_text(QUESTION)).to_be_visible()
         page.keyboard.press("Escape")
         kept(drawer)
     expect(drawer.get_by_label("First name")).to_be_focused()
@@ -95,11 +95,11 @@ def test_escape_asks_however_often_it_is_pressed(page: Page, ride: DeskClass) ->
 def test_closing_asks_and_discards_if_that_is_wanted(page: Page, ride: DeskClass) -> None:
     drawer = typed(page, ride)
     drawer.get_by_role("button", name="Close").click()
-    expect(drawer.get_by_text(QUESTION)).to_be_visible()
-    drawer.get_by_role("button", name="Discard").click()
+    expect(page.get_by_text(QUESTION)).to_be_visible()
+    page.get_by_role("button", name="Discard").click()
     expect(drawer).to_be_hidden()
     drawer = opened(page, ride)
-    expect(drawer.get_by_text(QUESTION)).to_be_hidden()
+    expect(page.get_by_text(QUESTION)).to_be_hidden()
     expect(drawer.get_by_label("First name")).to_have_value("")
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
@@ -128,13 +128,13 @@ def test_a_link_asks_before_it_leads_away_from_what_was_typed(
     title, back = drawer.get_by_label("Title"), drawer.get_by_role("link", name="Back")
     title.fill("Zelda's Ride")
     back.click()
-    expect(drawer.get_by_role("alertdialog", name=QUESTION)).to_be_visible()
-    drawer.get_by_role("button", name="Keep editing").click()
+    expect(page.get_by_role("alertdialog", name=QUESTION)).to_be_visible()
+    page.get_by_role("button", name="Keep editing").click()
     expect(title).to_have_value("Zelda's Ride")
     back.click()
-    drawer.get_by_role("button", name="Discard").click()
+    page.get_by_role("button", name="Discard").click()
     expect(title).to_have_count(0)
-    expect(drawer.get_by_text(QUESTION)).to_be_hidden()
+    expect(page.get_by_text(QUESTION)).to_be_hidden()
 
 
 def test_a_question_about_a_form_keeps_what_was_typed(page: Page, desk_site: Desk) -> None:
@@ -156,12 +156,12 @@ def test_a_question_about_a_form_keeps_what_was_typed(page: Page, desk_site: Des
     drawer.get_by_role("button", name="Save").click()
     expect(drawer.locator(".notice.warn")).to_contain_text("clash")
     page.keyboard.press("Escape")
-    expect(drawer.get_by_text(QUESTION)).to_be_visible()
-    drawer.get_by_role("button", name="Keep editing").click()
+    expect(page.get_by_text(QUESTION)).to_be_visible()
+    page.get_by_role("button", name="Keep editing").click()
     drawer.get_by_role("link", name="Back").click()
     expect(drawer.get_by_label("Start")).to_have_value(taken["start"])
     page.keyboard.press("Escape")
-    expect(drawer.get_by_text(QUESTION)).to_be_visible()
+    expect(page.get_by_text(QUESTION)).to_be_visible()
 
 
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])

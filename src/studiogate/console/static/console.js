@@ -1,7 +1,8 @@
-// What every page of the console does: toasts that leave, drawers, no form sent twice, a notice when the network is
-// gone, faults at their fields, the chosen tab in view.
+// What every page of the console does: toasts that leave, a question before typed text is lost, drawers, no form sent
+// twice, a notice when the network is gone, faults at their fields, the chosen tab in view.
 
 import "./toasts.js";
+import "./unsaved.js";
 import "./drawers.js";
 import "./forms.js";
 import "./network.js";

@@ -1,7 +1,8 @@
 // A link with data-drawer opens its page in the drawer. Without JavaScript it is a page of its own.
 
+import { askToDiscard, isUnsaved } from "./unsaved.js";
+
 const drawer = document.getElementById("drawer");
-const question = document.getElementById("drawer-question");
 
 export function openDrawer(href) {
   if (!drawer) return location.assign(href);
@@ -10,7 +11,6 @@ export function openDrawer(href) {
 
 // Whatever is put into the drawer is shown: a page that a link opened, or a question that a form of the page asks.
 function show() {
-  question.hidden = true;
   if (!drawer.open) drawer.showModal();
   const heading = drawer.querySelector("#drawer-title");
   if (heading) drawer.setAttribute("aria-label", heading.textContent);
@@ -23,42 +23,6 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
   if (!isClosing && target?.id === "drawer-content" && target.childElementCount) show();
 });
-
-// What would be lost if the drawer were closed: fields that were changed, and a form that holds typed values while the
-// page asks about them (data-unsaved). The text of a search is not worth a question.
-
-function isChanged(field) {
-  if (field instanceof HTMLSelectElement) {
-    const first = [...field.options].findIndex((option) => option.defaultSelected);
-    return field.selectedIndex !== Math.max(0, first);
-  }
-  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
-  return "defaultValue" in field && field.value !== field.defaultValue;
-}
-
-// A link may lead away from a choice, which is quickly made again; only what was typed is worth a question.
-const isTyped = (field) => isChanged(field) && !field.matches("select, [type=radio], [type=checkbox]");
-
-function isUnsaved(dialog, isLoss = isChanged) {
-  if (dialog !== drawer) return false;
-  const forms = [...drawer.querySelectorAll("#drawer-content form[method=post]:not([role=search])")];
-  return forms.some((form) => "unsaved" in form.dataset || [...form.elements].some(isLoss));
-}
-
-let focusedBefore = null;
-let agreed = null; // what is done if the person agrees to lose it
-
-function askToDiscard(work) {
-  if (question.hidden) focusedBefore = document.activeElement;
-  agreed = work;
-  question.hidden = false;
-  question.querySelector("[data-keep]").focus();
-}
-
-function keep() {
-  question.hidden = true;
-  focusedBefore?.focus();
-}
 
 // Closing. A person who closes the drawer is asked first if something would be lost.
 
@@ -74,22 +38,8 @@ export function closeDrawer() {
 }
 
 function leave(dialog) {
-  if (isUnsaved(dialog)) askToDiscard(closeDrawer);
+  if (dialog === drawer && isUnsaved(drawer)) askToDiscard(closeDrawer);
   else close(dialog);
-}
-
-// A link in the drawer leads away from what was typed there, unless it carries it along (data-keeps-typed) or opens a
-// window or a program of its own.
-function follow(event, link) {
-  const opensDrawer = link.matches("[data-drawer]");
-  const stays = link.matches("[data-keeps-typed], [target], [href^='#']");
-  const leads = link.protocol.startsWith("http") && !stays;
-  const loses = leads && Boolean(link.closest("#drawer-content")) && isUnsaved(drawer, isTyped);
-  if (!opensDrawer && !loses) return;
-  event.preventDefault();
-  const go = () => (opensDrawer ? openDrawer(link.href) : location.assign(link.href));
-  if (loses) askToDiscard(go);
-  else go();
 }
 
 drawer?.addEventListener("cancel", (event) => {
@@ -113,8 +63,7 @@ document.addEventListener("keydown", (event) => {
   if (!dialog) return;
   event.preventDefault();
   if (event.repeat) return;
-  if (dialog === drawer && !question.hidden) keep();
-  else leave(dialog);
+  leave(dialog);
 });
 
 // The dimmed page closes a dialog if it was pressed and released there: not after selecting text beyond the edge, and
@@ -134,9 +83,10 @@ document.addEventListener("pointerdown", (event) => { pressedOutside = outside(e
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  if (link && plain) follow(event, link);
-  if (event.target.closest("[data-keep]")) keep();
-  if (event.target.closest("[data-discard]")) agreed();
+  if (link?.matches("[data-drawer]") && plain) {
+    event.preventDefault();
+    openDrawer(link.href);
+  }
   const closing = event.target.closest("[data-close-dialog]")?.closest("dialog") ?? outside(event);
   if (closing && (event.target !== closing || closing === pressedOutside)) leave(closing);
 });

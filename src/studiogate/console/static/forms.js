@@ -22,9 +22,14 @@ document.addEventListener("submit", (event) => {
 window.addEventListener("pageshow", () => {
   document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent);
 });
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.target.matches("form[method=post]:not([role=search])")) event.target.dataset.sent = "";
+});
+// A form whose answer leads to another page has been sent for good.
 document.addEventListener("htmx:afterRequest", (event) => {
-  const form = event.target.closest("form");
-  if (form) delete form.dataset.sent;
+  const form = event.target.closest("form"), answer = event.detail.xhr;
+  const leaves = ["HX-Redirect", "HX-Refresh"].some((name) => answer.getResponseHeader(name));
+  if (form && !leaves) delete form.dataset.sent;
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
