@@ -222,7 +222,8 @@ async def test_cancel_a_booking_free_of_charge(console: Console) -> None:
     booking = await studio.booked(await studio.new_class(60), member)
     path, back = f"/console/bookings/{booking['id']}/cancel", f"/console/members/{member}/bookings"
     for page in (f"/console/members/{member}", f"/console/members/{member}/bookings"):
-        assert f'action="{path}" class="confirm-body' in (await console.get(page)).text, "it asks first"
+        asks = f'hx-post="{path}" hx-target="find [data-refusal]" class="confirm-body'
+        assert asks in (await console.get(page)).text, "it asks first"
     answer = await console.post(path, {"next": back})
     assert answer.headers["location"] == back
     assert "Booking cancelled. The credit was returned." in await followed(console, answer)

@@ -182,6 +182,23 @@ def test_a_toast_can_be_seen_and_closed_above_a_drawer(
         expect(page.locator("body > #toasts")).to_be_attached()
 
 
+def test_a_booking_that_another_tab_has_cancelled_is_refused_in_the_drawer(page: Page, desk_site: Desk) -> None:
+    ride = new_class(desk_site, people=1)
+    tabs = [page, page.context.new_page()]
+    for tab in tabs:
+        tab.goto(ride.url)
+        tab.get_by_role("link", name="More:").click()
+        tab.locator("#drawer").get_by_label("Reason").last.fill("Asked by phone")
+    first, second = (tab.locator("#drawer").get_by_role("button", name="Cancel the booking") for tab in tabs)
+    first.click()
+    expect(page.get_by_text("Booking cancelled.")).to_be_visible()
+    second.click()
+    drawer = tabs[1].locator("#drawer")
+    expect(drawer.get_by_role("alert")).to_contain_text("already cancelled")
+    expect(drawer.get_by_label("Reason").last).to_have_value("Asked by phone")
+    assert tabs[1].url == ride.url, "a reload shows the page and sends nothing again"
+
+
 def test_what_is_typed_as_soon_as_a_drawer_opens_is_searched(browser: Browser, desk_site: Desk) -> None:
     """On a clock that only the test moves: no time passes between the drawer's content and the first key."""
     ride = new_class(desk_site)

@@ -1,4 +1,4 @@
-"""What was typed is not lost by leaving a page: by links, other forms, the palette, Back or a reload. No false alarms."""
+"""What was typed is not lost by leaving a page: by links, other forms, the palette, Back, a reload. No false alarms."""
 
 from collections.abc import Callable, Iterator
 

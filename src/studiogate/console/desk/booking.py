@@ -112,7 +112,7 @@ async def cancel(request: ConsoleRequest) -> Answer:
     if isinstance(done, Refusal):
         return request.refused(done, back=back)
     returned = "The credit was returned." if done["credits_returned"] else "No credit was taken."
-    return request.redirect(back, toast=f"Booking cancelled. {returned}")
+    return request.go_to(back, toast=f"Booking cancelled. {returned}")
 
 
 def _way_back(request: ConsoleRequest, booking_id: UUID) -> str:
@@ -139,7 +139,7 @@ async def move_to(request: ConsoleRequest) -> Answer:
         resolve = None if ways is None else resolutions.of_refusal(request, done, ways)
         return request.refused(done, back=_way_back(request, booking_id), resolve=resolve)
     if card is None:
-        return request.redirect("/console/today", toast="Moved.")
+        return request.go_to("/console/today", toast="Moved.")
     class_ = card.class_
     text = f"Moved to {class_.title}, {day_and_time(class_.start_time, class_.timezone)}."
-    return request.redirect(views.today_url(class_), toast=text)
+    return request.go_to(views.today_url(class_), toast=text)
