@@ -217,6 +217,9 @@ async def test_erasing_asks_for_the_password_again(console: Console) -> None:
         console.person.account_id,
     )
     assert (await console.get(f"/console/members/{member}/erase")).status_code == 200
+    wrong = await console.post(f"/console/members/{member}/erase", {"word": "yes"})
+    assert wrong.status_code == 422, "nobody types a password for a form that is refused anyway"
+    assert "Type the word erase to confirm." in texts(wrong)
     answer = await console.post(f"/console/members/{member}/erase", {"word": "erase"})
     assert answer.status_code == 403
     assert "password" in answer.text

@@ -221,5 +221,5 @@ async def test_dangerous_routes_ask_for_the_password(console: Console) -> None:
 async def _ask(person: Console, route: Route, csrf: str):  # type: ignore[no-untyped-def]
     if route.method == "GET":
         return await person.get(path_of(route))
-    data = {"csrf": csrf, "idempotency": uuid4().hex}
+    data = {"csrf": csrf, "idempotency": uuid4().hex, "word": "erase"}
     return await person.client.post(path_of(route), data=data, headers={"Origin": "http://console.test"})

@@ -118,12 +118,17 @@ class ConsoleApp:
             return console.error(form)
         console.posted = form
         refusal, person = checks.permission_refusal(match.route, console.person), console.person
-        if refusal is not None:
+        if refusal is not None and refusal.code is not Code.PASSWORD_REQUIRED:
             return console.refused(refusal)
         if person is not None and match.route.needs is not Audience.ANYBODY:
             if checks.form_refusal(form, person.signed_in) is not None:
                 return _of_earlier_session(console)
             console.person = person._replace(access=checks.with_form(person.access, form))
+        wrong = match.route.form_check(console) if match.route.form_check is not None else None
+        if wrong is not None:
+            return await self._shown(console, console.refused(*wrong))
+        if refusal is not None:
+            return console.refused(refusal)
         try:
             answer = await match.route.handler(console)
         except RepeatedFormError:
@@ -131,10 +136,13 @@ class ConsoleApp:
         if person is not None:
             # Whatever the action emitted is numbered at once: open pages and partners follow the log.
             self._runtime.sequencer.kick(person.access.studio_id)
-        if console.refused_form is not None:
-            return await self._show_again(console, console.refused_form, answer.status)
         await _note_location(console, answer)
-        return answer
+        return await self._shown(console, answer)
+
+    async def _shown(self, console: ConsoleRequest, answer: Answer) -> Answer:
+        """Return an action's answer; a refused form is shown again."""
+        refused = console.refused_form
+        return answer if refused is None else await self._show_again(console, refused, answer.status)
 
     async def _show_again(self, console: ConsoleRequest, refused: Refused, status: int) -> Answer:
         """Show the page that a refused form was on, with what was typed."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.request import ConsoleRequest, Refused
 from studiogate.domain.staff import Permission
 from studiogate.web.response import Answer
 
@@ -27,6 +27,8 @@ class Audience(StrEnum):
 
 Needs = Permission | Audience
 Handler = Callable[[ConsoleRequest], Awaitable[Answer]]
+# What a form must have, such as a word that confirms it.
+FormCheck = Callable[[ConsoleRequest], Refused | None]
 
 
 class Route(NamedTuple):
@@ -34,6 +36,7 @@ class Route(NamedTuple):
     path: str
     needs: Needs
     handler: Handler
+    form_check: FormCheck | None = None
 
     @property
     def segments(self) -> Sequence[str]:
@@ -55,18 +58,19 @@ def page(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
     return _declare(method, path, needs)
 
 
-def action(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
-    """Declare what a form does; ``method`` is POST."""
+def action(method: str, path: str, needs: Needs, form_check: FormCheck | None = None) -> Callable[[Handler], Handler]:
+    """Declare what a form does; ``method`` is POST. ``form_check`` comes before a dangerous action asks for the
+    password: nobody types it for a form that is refused anyway."""
     if method != "POST":
         raise ValueError("browsers send forms with POST")
-    return _declare(method, path, needs)
+    return _declare(method, path, needs, form_check)
 
 
-def _declare(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
+def _declare(method: str, path: str, needs: Needs, form_check: FormCheck | None = None) -> Callable[[Handler], Handler]:
     def declare(handler: Handler) -> Handler:
         if any((each.method, each.path) == (method, path) for each in ROUTES):
             raise ValueError(f"{method} {path} is declared twice")
-        ROUTES.append(Route(method, path, needs, handler))
+        ROUTES.append(Route(method, path, needs, handler, form_check))
         return handler
 
     return declare

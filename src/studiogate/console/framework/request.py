@@ -51,7 +51,7 @@ class Refused(NamedTuple):
 
     refusal: Refusal
     back: str
-    resolution: Resolution | None
+    resolution: Resolution | None = None
 
 
 @dataclass(slots=True)

@@ -1,11 +1,12 @@
 """Erase a person for good: what it removes is shown first, and a typed word confirms it.
 
-The permission is a dangerous one: before the form takes effect, whoever sends it types the password again.
+The permission is a dangerous one: before the form takes effect, whoever sends it types the password again. A
+form without the word is refused before.
 """
 
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.request import ConsoleRequest, Refused
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.access import Access
@@ -36,16 +37,24 @@ async def show_erase(request: ConsoleRequest) -> Answer:
     return show(request, "members/erase.html", member, counts=counts, word=WORD)
 
 
-@action("POST", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
+def _page(request: ConsoleRequest) -> str:
+    return address(request.params["member_id"], "erase")
+
+
+def _without_word(request: ConsoleRequest) -> Refused | None:
+    if request.form.get("word", "").strip().lower() == WORD:
+        return None
+    return Refused(refused(fault("word", f"Type the word {WORD} to confirm.")), _page(request))
+
+
+@action("POST", "/members/{member_id}/erase", Permission.MEMBERS_ERASE, _without_word)
 async def erase(request: ConsoleRequest) -> Answer:
-    member_id, back = as_id(request.params["member_id"]), address(request.params["member_id"], "erase")
+    member_id = as_id(request.params["member_id"])
     if member_id is None:
         return request.not_found()
-    if request.form.get("word", "").strip().lower() != WORD:
-        return request.refused(refused(fault("word", f"Type the word {WORD} to confirm.")), back)
     done = await run(request, flows.erase, member_id)
     if isinstance(done, Refusal):
-        return request.refused(done, back)
+        return request.refused(done, _page(request))
     await run(request, _remove_files, UploadFolder(request.runtime.settings.data_dir), done)
     return request.go_to("/console/members", toast="Erased the person. Bookings and payments stay, without a name.")
 
