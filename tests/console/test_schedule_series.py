@@ -63,8 +63,10 @@ async def test_a_series_with_faults_keeps_what_was_typed(console: Console) -> No
     again = fields_of(answer, SERIES)
     assert ("weekday_friday" in again, "weekday_monday" in again, again["start"]) == (True, False, "nine")
     del fields["weekday_friday"]
-    none = texts(await console.post(SERIES, fields))
-    assert "Choose at least one weekday." in none
+    answer = await console.post(SERIES, {**fields, "weekdays": ""})
+    none = texts(answer)
+    assert none.count("Choose at least one weekday.") == 1, "at its field, not above the form"
+    assert 'aria-describedby="f-weekday_monday-on-help f-weekday_monday-on-fault" aria-invalid="true"' in answer.text
     assert "weekday_" not in none
     assert await console.studio.rows("class_series") == []
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 
+from studiogate.console.schedule.series_form import NO_WEEKDAY
 from studiogate.domain.schedule.series import monday_of
 from tests.support.axe import complaints_in_light_and_dark
 from tests.support.desk import Desk
@@ -252,6 +253,28 @@ def test_a_faulty_field_is_named_marked_and_focused_in_a_drawer(desk_page: Page,
     expect(seats).not_to_have_attribute("aria-invalid", "true")
     expect(drawer.locator(".fault")).to_have_count(1)
     assert complaints_in_light_and_dark(desk_page) == []
+
+
+def test_a_series_without_weekdays_is_marked_at_them(desk_page: Page, desk_site: Desk) -> None:
+    desk_page.goto(desk_site.url(f"/schedule/series?location={brooklyn(desk_site)}"))
+    desk_page.get_by_role("link", name="New series").first.click()
+    drawer = desk_page.locator("#drawer")
+    drawer.get_by_label("Title").fill("Faulty Flow")
+    drawer.get_by_label("Seats").fill("7")
+    monday, send = drawer.get_by_label("Mon"), drawer.get_by_role("button", name="Create the series")
+    for _ in range(2):
+        send.click()
+        expect(drawer.get_by_role("alert").get_by_role("listitem")).to_have_text(f"Weekdays: {NO_WEEKDAY.msg}")
+        expect(monday).to_be_focused()
+        expect(monday).to_have_accessible_description(NO_WEEKDAY.msg)
+        expect(drawer.get_by_role("group", name="Weekdays").locator(".fault")).to_have_count(1)
+    assert complaints_in_light_and_dark(desk_page) == []
+    monday.check()
+    drawer.get_by_label("Minutes").fill("")
+    drawer.get_by_label("Minutes").evaluate("field => field.required = false")
+    send.click()
+    expect(drawer.get_by_label("Minutes")).to_be_focused()
+    expect(drawer.get_by_role("group", name="Weekdays").locator(".fault")).to_have_count(0)
 
 
 def test_the_first_faulty_field_of_a_page_has_the_focus(desk_page: Page, desk_site: Desk) -> None:

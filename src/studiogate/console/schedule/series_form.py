@@ -15,7 +15,7 @@ DATES = ("first_date", "last_date")
 FIELDS = (*TEXTS, *CHOICES, "capacity", *SWITCHES, "start", "minutes", "every_weeks", *DATES, *WEEKDAYS)
 # The field of the form that a fault of a stored field belongs to.
 FIELD_OF = {"local_start": "start"}
-NO_WEEKDAY = Fault((), "value_error", "Choose at least one weekday.")
+NO_WEEKDAY = Fault(("weekdays",), "value_error", "Choose at least one weekday.")
 
 
 def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def given_series(row: Mapping[str, Any]) -> dict[str, str]:
 def to_form_fields(refusal: Refusal) -> Refusal:
     """Return a refusal whose faults name the fields of the form."""
     renamed = renamed_faults(refusal, FIELD_OF)
-    # The form has a field for each weekday, and none for all of them.
+    # The form has a field for each weekday; their group has the name of the stored field.
     faults = [NO_WEEKDAY if fault.loc[:1] == ("weekdays",) else fault for fault in renamed.faults]
     return Refusal(renamed.code, renamed.details, renamed.param, faults)
 
