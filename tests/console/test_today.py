@@ -173,17 +173,19 @@ async def test_an_instructor_sees_and_marks_only_their_own_classes(console: Cons
     assert await status(studio, other_booking) == "confirmed"
 
 
-async def test_an_instructor_begins_with_a_class_of_their_own(console: Console, studio: BookingStudio) -> None:
+async def test_an_instructor_finds_the_classes_that_they_teach(console: Console, studio: BookingStudio) -> None:
+    """At one location and at all of them; the first of them is open."""
     teacher = await studio.add("instructors", name="Maya")
     person = await console.as_role(Role.INSTRUCTOR, instructor=teacher)
     other, _ = await booked_now(studio, first_name="Other", last_name="Person")
     own, _ = await booked_now(studio, first_name="Own", last_name="Person")
-    page = await person.get(await today(studio, own))
-    assert "Not your class" not in texts(page), "nothing is opened if they teach no class"
+    assert "Classes that you teach on this day appear here" in texts(await person.get(await today(studio, own)))
     await studio.change("classes", own, instructor_id=teacher)
-    page = await person.get(await today(studio, own))
-    assert "Own Person" in texts(page)
-    assert f"class={other}" in page.text
+    for place in ({}, {"location": "all"}):
+        page = await person.get(await today(studio, own, **place))
+        assert "Own Person" in texts(page)
+        assert (f"class={own}" in page.text, f"class={other}" in page.text) == (True, False), place
+        assert f"class={other}" in (await console.get(await today(studio, own, **place))).text
 
 
 async def test_what_belongs_to_another_location_does_not_exist(console: Console, studio: BookingStudio) -> None:

@@ -77,7 +77,7 @@ async def today(request: ConsoleRequest) -> Answer:
         named = await panels.find_card(connection, request, request.query.get("class", ""))
         wanted = wanted_of(request, None if named is None else named.class_)
         cards, is_cut = await read_cards(connection, request, wanted)
-        card = named or views.chosen_class(cards, request.access.own_instructor_id)
+        card = named or views.chosen_class(cards)
         panel = None if card is None else await panels.read_panel(connection, request, card)
     return request.render(
         "desk/today.html",

@@ -119,12 +119,10 @@ def _part_of_day(card: ClassCard) -> str:
     return next(name for before, name in PARTS_OF_DAY if hour < before)
 
 
-def chosen_class(cards: Sequence[ClassCard], own_instructor_id: UUID | None = None) -> ClassCard | None:
-    """Return the class that the desk works on now: the first that is not over, else the last of the day. For an
-    instructor, of the classes that they teach."""
-    own = [card for card in cards if own_instructor_id in (None, card.class_.instructor_id)]
-    ahead = (card for card in own if not card.is_over)
-    return next(ahead, own[-1] if own else None)
+def chosen_class(cards: Sequence[ClassCard]) -> ClassCard | None:
+    """Return the class that the desk works on now: the first that is not over, else the last of the day."""
+    ahead = (card for card in cards if not card.is_over)
+    return next(ahead, cards[-1] if cards else None)
 
 
 def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -> SeatRow:

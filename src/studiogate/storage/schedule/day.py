@@ -30,11 +30,12 @@ CLASS = """
 CLASSES_AT = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
-      and c.location_id = any(:locations::uuid[])
+      and c.location_id = any(:locations::uuid[]) and (:taught_by::uuid is null or c.instructor_id = :taught_by)
     order by c.start_time, c.title, c.id limit {MOST_CLASSES + 1}""")
 ALL_CLASSES = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
+      and (:taught_by::uuid is null or c.instructor_id = :taught_by)
     order by c.start_time, c.title, c.id limit {MOST_CLASSES + 1}""")
 ONE_CLASS = Statement(f"""
     select {CLASS} from classes c
@@ -92,13 +93,13 @@ class Spot(NamedTuple):
 async def classes_between(
     connection: Connection, access: Access, begins: datetime, ends: datetime, location_id: UUID | None
 ) -> list[DayClass]:
-    """Return the classes that start in a half-open interval, at one location or at all permitted ones; at most one more
-    than ``MOST_CLASSES``."""
-    times = {"studio": access.studio_id, "begins": begins, "ends": ends}
+    """Return the classes that start in a half-open interval, at one location or at all permitted ones; for an
+    instructor, those that they teach. At most one more than ``MOST_CLASSES``."""
+    wanted = {"studio": access.studio_id, "begins": begins, "ends": ends, "taught_by": access.own_instructor_id}
     places = _places(access, location_id)
     if places is None:
-        return [_class(row) for row in await ALL_CLASSES.rows(connection, **times)]
-    return [_class(row) for row in await CLASSES_AT.rows(connection, **times, locations=places)]
+        return [_class(row) for row in await ALL_CLASSES.rows(connection, **wanted)]
+    return [_class(row) for row in await CLASSES_AT.rows(connection, **wanted, locations=places)]
 
 
 def _places(access: Access, location_id: UUID | None) -> Sequence[UUID] | None:
