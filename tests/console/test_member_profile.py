@@ -121,6 +121,39 @@ async def test_history_is_for_owners(console: Console) -> None:
     assert "History" not in texts(await desk.get(f"/console/members/{member}"))
 
 
+async def test_history_is_in_words(console: Console) -> None:
+    """Names, amounts with their currency, times of the studio's clocks; no ids, codes or instants in UTC."""
+    studio = console.studio
+    member = await studio.new_member(membership=False)
+    await studio.change("products", studio.product, name="Unlimited")
+    price = await studio.add("prices", product_id=studio.product, amount=129, currency="USD", price_type="one_time")
+    sale = {"offer": f"{studio.product}:{price}", "paid": "no", "location_id": str(studio.location)}
+    assert (await console.post(f"/console/members/{member}/sell", sale)).status_code == 303
+    await studio.api.connection.execute("update memberships set status = 'active' where member_id = $1", member)
+    (membership,) = await studio.rows("memberships")
+    pause = {"starts_at": "2027-01-04", "ends_at": "2027-02-01"}
+    assert (await console.post(f"/console/memberships/{membership['id']}/pause", pause)).status_code == 303
+    (purchase,) = await studio.rows("purchases")
+    await console.post(f"/console/sales/purchases/{purchase['id']}/paid")
+    await console.post(f"/console/sales/purchases/{purchase['id']}/refund", {"amount": "29.50", "reason": "Late start"})
+    await console.post(f"/console/members/{member}/change", {"first_name": "Ada", "last_name": "M.", "phone": ""})
+    page = await console.get(f"/console/members/{member}/history")
+    text = texts(page)
+    for expected in (
+        "Membership: sell Unlimited by",
+        "status: pending",
+        "amount: $129.00",
+        "pause from: 4 Jan 2027, 00:00 pause until: 1 Feb 2027, 00:00",
+        "status: pending → paid",
+        "refunded: $0.00 → $29.50" if purchase["refunded_amount"] is not None else "refunded: $29.50",
+        "status: paid → partly refunded",
+        "first name changed",
+    ):
+        assert expected in text
+    listed = page.text[page.text.index('aria-label="History"') :].partition("</section>")[0]
+    assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-|T\d\d:\d\d|•••|partially_refunded|None", listed)
+
+
 async def test_history_has_what_happened_to_the_oldest_purchase(console: Console) -> None:
     studio, bought = console.studio, {"product_key": "towel", "product_type": "retail", "status": "completed"}
     member = await studio.new_member()

@@ -122,14 +122,21 @@ SUBMISSION = """
     where n.studio_id = $1 and n.id = $3 and n.member_id = $2"""
 
 # The newest entries about the member, the memberships and the purchases; each subject is read along the index.
+# ``about`` names the product, or the form of a link.
 _HISTORY = """
-    select entry.* from (
-        select $2::uuid as id
-        union all select s.id from memberships s where s.studio_id = $1 and s.member_id = $2::uuid
-        union all select u.id from purchases u where u.studio_id = $1 and u.member_id = $2::uuid) subject
+    select entry.*, subject.currency,
+           coalesce((select p.name from products p where p.studio_id = $1 and p.id = subject.product_id),
+                    subject.product_key,
+                    (select f.title from forms f where f.studio_id = $1 and f.id = entry.form_id)) as about
+    from (
+        select $2::uuid as id, null::uuid as product_id, null::text as product_key, null::text as currency
+        union all select s.id, s.product_id, null, null from memberships s
+        where s.studio_id = $1 and s.member_id = $2::uuid
+        union all select u.id, u.product_id, u.product_key, u.currency from purchases u
+        where u.studio_id = $1 and u.member_id = $2::uuid) subject
     cross join lateral (
         select a.id, a.occurred_at, a.channel, a.actor_name, a.action, a.subject_type, a.subject_id,
-               a.changes::text as changes, a.reason
+               a.changes::text as changes, (a.changes -> 'form_id' ->> 1)::uuid as form_id, a.reason
         from audit_log a where a.studio_id = $1 and a.subject_id = subject.id {}
         order by a.occurred_at desc, a.id desc limit $3) entry
     order by entry.occurred_at desc, entry.id desc limit $3"""

@@ -8,6 +8,7 @@ from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.form_values import PAGE, PAGE_OF_FORMS
+from studiogate.console.members.history import StudioFacts, changes_of
 from studiogate.console.members.prices import with_renewal
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_profile as storage
@@ -111,4 +112,7 @@ async def history(request: ConsoleRequest) -> Answer:
             return await no_member(request)
         after = as_id(request.query.get("after"))
         lines = await storage.history_of(connection, request.access, member["id"], after, PAGE)
-    return show(request, "members/history.html", member, lines=lines)
+    locations = {str(each.id): each.name for each in request.frame.locations}
+    facts = StudioFacts(member["timezone"], member["currency"], locations)
+    entries = [{**each, "changes": changes_of(each, facts)} for each in lines.rows]
+    return show(request, "members/history.html", member, entries=entries, next=lines.next)
