@@ -48,6 +48,11 @@ def hidden(text: str, action: str) -> dict[str, str]:
     return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
 
 
+def ticked(text: str) -> set[str]:
+    """The scopes that a page proposes for a new key."""
+    return set(re.findall(r'name="scopes" type="checkbox" value="([^"]*)" checked', text))
+
+
 async def test_the_link_creates_the_first_studio_and_signs_its_owner_in(
     empty: tuple[Runtime, httpx2.AsyncClient], connection: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
@@ -115,6 +120,7 @@ async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> Non
     again = await console.post("/console/welcome/invite", {"email": "noor", "role": "manager"})
     assert again.status_code == 422
     assert 'value="noor"' in again.text
+    assert ticked(again.text) == set(Scope), "the other form stays as it was"
     made = await console.post("/console/welcome/key", {"name": "CityPass", "scopes": ["studio:read", "nonsense"]})
     found = re.search(r"<code>(sgk_[A-Za-z0-9_]+)</code>", made.text)
     assert found is not None
@@ -124,7 +130,9 @@ async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> Non
     assert (await console.studio.api.get("/members", found[1])).status_code == 403
     assert "sgk_" not in (await console.get("/console/welcome")).text
     none = await console.post("/console/welcome/key", {"name": ""})
-    assert none.status_code == 422
+    assert (none.status_code, ticked(none.text)) == (422, set())
+    two = await console.post("/console/welcome/key", {"name": "", "scopes": ["studio:read", "members:read"]})
+    assert (two.status_code, ticked(two.text)) == (422, {"studio:read", "members:read"})
     entries = await console.studio.rows("audit_log", "action = 'key.create'")
     assert len(entries) == 1
 

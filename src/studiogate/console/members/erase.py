@@ -1,7 +1,7 @@
 """Erase a person for good: what it removes is shown first, and a typed word confirms it.
 
-The permission is a dangerous one: before the form takes effect, whoever sends it types the password again. A
-form without the word is refused before.
+The permission is a dangerous one: before the form takes effect, whoever sends it types the password again. A form
+without the word is refused before.
 """
 
 from studiogate.console.framework.page import action, page
