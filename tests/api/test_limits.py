@@ -181,22 +181,18 @@ def test_two_names_never_share_a_bucket(names: list[str], slots: int) -> None:
 
 
 PROCESS = """
-import sys, time
+import sys
 from pathlib import Path
 from studiogate.web.limits import Buckets, Limit
-buckets, limit = Buckets(Path(sys.argv[1])), Limit("x", 0.001, 2000)
+buckets, limit = Buckets(Path(sys.argv[1])), Limit("x", 0.001, 40_000)
 print("ready", flush=True)
 sys.stdin.readline()
-allowed = 0
-for _ in range(1900):
-    allowed += buckets.take("key", limit).allowed
-    time.sleep(0.0001)
-print(allowed)
+print(sum(buckets.take("key", limit).allowed for _ in range(39_000)))
 """
 
 
 def test_processes_share_one_limit(tmp_path: Path) -> None:
-    """Concurrent processes together get the limit, give or take requests within the same microsecond."""
+    """Concurrent processes together get the limit, however they are interrupted."""
     path = tmp_path / "buckets"
     Buckets.create(path)
     command = [sys.executable, "-c", PROCESS, str(path)]
@@ -207,8 +203,7 @@ def test_processes_share_one_limit(tmp_path: Path) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     allowed = [int(process.communicate(timeout=LONG)[0]) for process in processes]
-    assert 2000 <= sum(allowed) <= 2100, allowed
-    assert min(allowed) >= 100, "neither could have had the limit alone"
+    assert sum(allowed) == 40_000, "each asked for almost all of it"
 
 
 # As partners see it

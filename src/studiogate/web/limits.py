@@ -2,11 +2,12 @@
 
 Each limit is a leaky bucket stored as one number, the "theoretical arrival time" (GCRA), in a small memory-mapped
 table. The kernel's monotonic clock is the same for all processes. A slot is two aligned 8-byte words, each read and
-written in one access (struct would write zeros first, and a worker that reads those loses the bucket). Two workers
-that write the same bucket at the same moment can let one request too many pass; a lock would cost more than that is
-worth.
+written in one access (struct would write zeros first, and a worker that reads those loses the bucket). A bucket of
+several workers is locked while it is counted: on a busy machine, a worker that is interrupted between reading and
+writing would undo what the others have counted meanwhile. The kernel releases the lock of a worker that is killed.
 """
 
+import fcntl
 import hashlib
 import math
 import mmap
@@ -18,7 +19,8 @@ from studiogate import clock
 
 SLOTS = 8192
 PROBES = 8
-_SLOT_BYTES = 16  # the digest of the bucket's name, then its arrival time
+_WORD_BYTES = 8
+_SLOT_BYTES = 2 * _WORD_BYTES  # the digest of the bucket's name, then its arrival time
 
 
 class Limit:
@@ -61,11 +63,8 @@ class Buckets:
 
     def __init__(self, path: Path | None = None) -> None:
         size = SLOTS * _SLOT_BYTES
-        if path is None:
-            table = mmap.mmap(-1, size)
-        else:
-            with path.open("r+b") as file:
-                table = mmap.mmap(file.fileno(), size)
+        self._file = None if path is None else path.open("r+b")
+        table = mmap.mmap(-1 if self._file is None else self._file.fileno(), size)
         self._digests = memoryview(table).cast("Q")
         self._arrivals = memoryview(table).cast("d")
         self._slots: dict[str, tuple[int, int]] = {}
@@ -76,39 +75,43 @@ class Buckets:
 
     def take(self, key: str, limit: Limit, *, cost: int = 1) -> Verdict:
         """Count a request against the limit; with ``cost`` 0, only check whether one is allowed."""
-        now = clock.monotonic()
-        arrivals, place = self._arrivals, self._slot(key, now) + 1
-        interval = limit.interval
-        full_at = now + limit.burst * interval
-        while True:
-            arrival = arrivals[place]
-            after = max(arrival, now) + max(cost, 1) * interval
-            if after > full_at + 1e-9:
-                return Verdict(False, 0, after - full_at)
-            if not cost:
-                return Verdict(True, int((full_at - max(arrival, now)) / interval + 1e-6), 0.0)
-            if arrivals[place] != arrival:
-                continue  # another worker wrote first: add to its value
-            arrivals[place] = after
-            return Verdict(True, int((full_at - after) / interval + 1e-6), 0.0)
+        place = self._slot(key) + 1
+        if self._file is None:
+            return self._count(place, limit, cost)
+        word = _WORD_BYTES, place * _WORD_BYTES
+        fcntl.lockf(self._file, fcntl.LOCK_EX, *word)
+        try:
+            return self._count(place, limit, cost)
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, *word)
 
-    def _slot(self, key: str, now: float) -> int:
+    def _count(self, place: int, limit: Limit, cost: int) -> Verdict:
+        now, interval = clock.monotonic(), limit.interval
+        full_at, arrival = now + limit.burst * interval, max(self._arrivals[place], now)
+        after = arrival + max(cost, 1) * interval
+        if after > full_at + 1e-9:
+            return Verdict(False, 0, after - full_at)
+        if cost:
+            arrival = self._arrivals[place] = after
+        return Verdict(True, int((full_at - arrival) / interval + 1e-6), 0.0)
+
+    def _slot(self, key: str) -> int:
         """Return the bucket's slot; look it up again if another worker has reassigned the cached one."""
         known = self._slots.get(key)
         if known is not None and self._digests[known[0]] == known[1]:
             return known[0]
         if len(self._slots) >= SLOTS:
             self._slots.clear()
-        found = self._slots[key] = self._find(key, now)
+        found = self._slots[key] = self._find(key)
         return found[0]
 
-    def _find(self, key: str, now: float) -> tuple[int, int]:
+    def _find(self, key: str) -> tuple[int, int]:
         digest = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") or 1
         places = [(digest + probe) % SLOTS * 2 for probe in range(PROBES)]
         place = next((place for place in places if self._digests[place] == digest), None)
         if place is None:
             # Take the slot that has been idle longest: a bucket whose time has passed is equivalent to an empty one.
             place = min(places, key=lambda each: self._arrivals[each + 1])
-            self._arrivals[place + 1] = now
+            self._arrivals[place + 1] = clock.monotonic()
             self._digests[place] = digest
         return place, digest
