@@ -127,3 +127,10 @@ def desk_page(browser: Browser, desk_site: Desk) -> Iterator[Page]:
     """Yield the page of the demo studio's owner, signed in, at 1440 pixels."""
     with desk_site.open(browser) as page:
         yield page
+
+
+@pytest.fixture
+def page(browser: Browser, desk_site: Desk) -> Iterator[Page]:
+    """Yield the page of a manager; files that need other pages have a fixture of their own."""
+    with desk_site.open(browser, Role.MANAGER) as opened:
+        yield opened

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import httpx2
+import pytest
 
 from studiogate import demo
 from studiogate.domain.access import Scope
@@ -137,3 +138,9 @@ async def _key(desk: Desk) -> str:
         return (await keys.create(connection, demo.SLUG, wanted)).key
     finally:
         await connection.close()
+
+
+@pytest.fixture(scope="module")
+def ride(desk_site: Desk) -> DeskClass:
+    """A class for the tests of a file, with one person in it."""
+    return new_class(desk_site, people=1)

@@ -1,6 +1,6 @@
 """Drawers in a real browser: what was typed is not lost by accident, and toasts can be seen and used above them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,17 +13,6 @@ from tests.support.desk_classes import DeskClass, new_class
 pytestmark = pytest.mark.timeout(700)
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 QUESTION = "Discard what you typed?"
-
-
-@pytest.fixture(scope="module")
-def ride(desk_site: Desk) -> DeskClass:
-    return new_class(desk_site, people=1)
-
-
-@pytest.fixture
-def page(browser: Browser, desk_site: Desk) -> Iterator[Page]:
-    with desk_site.open(browser, Role.MANAGER) as page:
-        yield page
 
 
 def opened(page: Page, ride: DeskClass) -> Locator:

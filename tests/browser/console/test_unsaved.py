@@ -1,6 +1,6 @@
 """What was typed is not lost by leaving a page: by links, other forms, the palette, Back, a reload. No false alarms."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
@@ -11,17 +11,6 @@ from tests.support.desk_classes import DeskClass, new_class
 
 pytestmark = pytest.mark.timeout(700)
 TYPED = "Zelda's birthday"
-
-
-@pytest.fixture(scope="module")
-def ride(desk_site: Desk) -> DeskClass:
-    return new_class(desk_site, people=1)
-
-
-@pytest.fixture
-def page(browser: Browser, desk_site: Desk) -> Iterator[Page]:
-    with desk_site.open(browser, Role.MANAGER) as page:
-        yield page
 
 
 @pytest.fixture
