@@ -18,6 +18,7 @@ from studiogate.domain.memberships import (
     advance,
     after_payment,
     choose_price,
+    is_due,
 )
 from studiogate.domain.purchases import PurchaseStatus, purchase_refusal
 from tests.support.booking_facts import thorough, uid
@@ -109,6 +110,7 @@ def test_every_period_that_has_passed_is_made_up_for_once() -> None:
     assert [each.period_start for each in renewals] == [NOW - 21 * DAY, NOW - 14 * DAY, NOW - 7 * DAY, NOW]
     assert (after.current_period_end, after.state_version) == (NOW + 7 * DAY, 5)
     assert advance(after, Interval.WEEK, UTC, NOW) == (after, ())
+    assert not is_due(after, Interval.WEEK, UTC, NOW)
 
 
 def test_the_periods_made_up_for_at_once_are_bounded() -> None:
@@ -117,6 +119,7 @@ def test_the_periods_made_up_for_at_once_are_bounded() -> None:
     assert len(renewals) == RENEWALS_AT_ONCE
     assert after.current_period_end is not None
     assert after.current_period_end < NOW
+    assert is_due(after, Interval.DAY, UTC, NOW)
 
 
 @pytest.mark.parametrize(

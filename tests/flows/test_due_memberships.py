@@ -72,6 +72,17 @@ async def test_every_missed_period_is_renewed(studio: BookingStudio) -> None:
     assert await studio.credits(member) == 2
 
 
+async def test_every_missed_period_is_renewed_after_a_pause(studio: BookingStudio) -> None:
+    await new_price(studio, interval="day")
+    member = await studio.new_member(3)
+    began = await studio.now() - 160 * DAY
+    pause = {"paused_at": began, "pause_starts_at": began, "pause_ends_at": began + 5 * DAY}
+    await let_it_end(studio, member, days=150.5, status="paused", **pause)
+    await studio.booked(await studio.new_class(), member)
+    assert len(await studio.rows("purchases")) == 151
+    assert await studio.credits(member) == 2
+
+
 async def test_without_a_price_it_expires(studio: BookingStudio) -> None:
     member = await studio.new_member(3)
     await let_it_end(studio, member)

@@ -110,8 +110,8 @@ async def test_a_pause_ends_later(studio: BookingStudio) -> None:
     assert (await wire(studio, membership))["status"] == "paused"
 
 
-async def recurring(studio: BookingStudio) -> UUID:
-    price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": "week"}
+async def recurring(studio: BookingStudio, interval: str = "week") -> UUID:
+    price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": interval}
     return await studio.add("prices", product_id=studio.product, **price)
 
 
@@ -256,6 +256,15 @@ async def test_what_the_clock_made_due_happens_first(studio: BookingStudio) -> N
     membership = await new_membership(studio, current_period_end=over)
     refusal = await run(studio, flow.cancel, membership, at_period_end=False)
     assert (code(refusal), refusal.details["from"]) == ("invalid_transition", "expired")
+
+
+async def test_all_that_the_clock_made_due_happens_first(studio: BookingStudio) -> None:
+    await recurring(studio, "day")
+    over = await studio.now() - 250.5 * DAY
+    membership = await new_membership(studio, current_period_start=over - DAY, current_period_end=over, auto_renew=True)
+    state = await run(studio, flow.adjust_credits, membership, 1, "A gift.")
+    assert len(await studio.rows("purchases")) == 251
+    assert state.current_period_end > await studio.now()
 
 
 async def test_a_waiting_member_is_promoted_after_an_adjustment(studio: BookingStudio) -> None:

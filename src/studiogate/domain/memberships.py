@@ -117,6 +117,11 @@ def advance(state: MembershipState, interval: Interval | None, zone: tzinfo, now
     return Advanced(state, tuple(renewals))
 
 
+def is_due(state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime) -> bool:
+    """Return whether ``advance`` would change the state."""
+    return _next(state, interval, zone, now) is not None
+
+
 def choose_price(kept: UUID | None, prices: Iterable[RecurringPrice]) -> RecurringPrice | None:
     """Return the renewal price: the one stored on the membership, else the product's current default or oldest."""
     found = list(prices)

@@ -107,7 +107,7 @@ async def _apply(
     member_id = await memberships.lock_member_of(connection, access, change.membership_id)
     if member_id is None:
         return NOT_FOUND
-    await catch_up(connection, access, member_id)
+    await catch_up(connection, access, [member_id])
     found = await memberships.find_membership(connection, access, change.membership_id)
     decided = decide(found)
     if isinstance(decided, Refusal) or decided == found.state:

@@ -26,6 +26,7 @@ from studiogate.domain.bookings.waitlist import (
     seats_open_to_newcomers,
 )
 from studiogate.flows.bookings import announce, due_memberships
+from studiogate.flows.memberships import catch_up
 from studiogate.storage.bookings import facts, read
 from studiogate.storage.bookings import lock as booking_locks
 from studiogate.storage.bookings import promote as promote_entry
@@ -86,7 +87,7 @@ async def _read_people(
     async with _undone(connection) if concerned.preview else nullcontext():
         if concerned.preview:
             await booking_locks.lock_members(connection, access, situation.class_.id, behind)
-        await due_memberships.apply(connection, access, behind)
+        await catch_up(connection, access, behind)
         return await facts.look_at_people(connection, access, situation, concerned.member_ids, depth=depth)
 
 

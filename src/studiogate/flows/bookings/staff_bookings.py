@@ -17,6 +17,7 @@ from studiogate.flows.audit import audited
 from studiogate.flows.bookings import cancel, due_memberships, promote
 from studiogate.flows.bookings.batch import Asked
 from studiogate.flows.idempotency import Stored, WriteContext
+from studiogate.flows.memberships import catch_up
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
@@ -55,7 +56,7 @@ async def promote_entry(
         return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
     people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
     if member_id in due_memberships.members_behind(people):
-        await due_memberships.apply(connection, access, [member_id])
+        await catch_up(connection, access, [member_id])
         people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
     chosen = _entry_of(people, entry_id)
     lock.check_owner(chosen.member.id, [member_id])
