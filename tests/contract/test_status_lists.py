@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from studiogate import domain, storage
+from studiogate.domain.bookings.entitlement import is_paused, is_usable
+from studiogate.domain.bookings.states import LONGEST_CLASS, MembershipStatus
 from studiogate.domain.staff import Role
 from studiogate.storage import status_lists
+from tests.support.booking_facts import NOW, a_membership
 
 STORAGE = Path(storage.__file__).parent
+MIGRATIONS = [path.read_text() for path in sorted(STORAGE.rglob("migrations/*.sql"))]
 # Two or more quoted words in brackets: ``in ('waiting', 'offered')``, ``array['waiting', 'offered']``.
 LIST = re.compile(r"[(\[]\s*'\w+'(?:\s*,\s*'\w+')+\s*[)\]]")
 
@@ -87,6 +91,30 @@ def test_other_texts_pass(source: str) -> None:
 )
 def test_the_lists_repeat_the_conditions_of_the_indexes(condition: str, index: str) -> None:
     """A migration is text that never changes. Where an enum changes, the index has to be replaced."""
-    statements = [each for path in STORAGE.rglob("migrations/*.sql") for each in path.read_text().split(";")]
+    statements = [each for text in MIGRATIONS for each in text.split(";")]
     (created,) = [each for each in statements if re.search(rf"create index (concurrently )?{index}\s", each)]
     assert condition in created
+
+
+def matters(status: MembershipStatus) -> bool:
+    """Whether the booking rules treat such a membership differently from none at all."""
+    held = a_membership(status=status)
+    return is_usable(held, NOW) or is_paused(held, NOW)
+
+
+THAT_MATTER = ", ".join(f"'{each}'" for each in MembershipStatus if matters(each))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        f"s.status in ({THAT_MATTER})",
+        f"b.status in ({status_lists.SEAT_HOLDING})",
+        f"b.start_time > class_begins - interval '{LONGEST_CLASS.days} days'",
+        f"f.status in ({status_lists.COUNTED_SUBMISSION})",
+    ],
+)
+def test_the_facts_of_a_booking_are_those_of_the_rules(condition: str) -> None:
+    """The function is a migration as well: where a rule changes, the function has to be replaced."""
+    newest = [text for text in MIGRATIONS if re.search(r"create (or replace )?function booking_facts\(", text)][-1]
+    assert condition in newest

@@ -177,7 +177,7 @@ PROMISES = (
         where c.status = 'scheduled' and c.waitlist_count > 0 and c.booked_count < c.capacity
           and coalesce(c.policy->>'waitlist_mode', class_type.policy->>'waitlist_mode',
                        location.policy->>'waitlist_mode', studio.policy->>'waitlist_mode', 'auto') = 'auto'
-          and clock_timestamp() <= c.start_time - {policy_minutes("promotion_cutoff_minutes", "60")}
+          and clock_timestamp() <= c.start_time - {policy_minutes("promotion_cutoff_minutes")}
           and exists (select from waitlist_entries w where w.studio_id = c.studio_id and w.class_id = c.id
                       and w.status = 'waiting' and w.skip_reason is null)""",
         level="warning",

@@ -1,5 +1,8 @@
 """The resources that events carry: for each, its table and its wire columns as one SQL constant."""
 
+import json
+
+from studiogate.domain.bookings.policy import Policy
 from studiogate.storage.form_columns import FIELDS, SETTINGS, SHARED_SETTINGS
 from studiogate.storage.paging import Resource
 
@@ -28,13 +31,14 @@ WAITLIST_ENTRY = Resource(
 )
 
 
-def policy_minutes(member: str, default: str) -> str:
+def policy_minutes(member: str) -> str:
     """Return SQL for a policy member of class ``c``: the class overrides its type, the type the location, the location
-    the studio.
+    the studio, and the studio the default.
 
     ``->`` distinguishes an override of null from an absent one; ``#>>`` then converts it to SQL's null.
     """
     levels = ", ".join(f"{level}.policy->'{member}'" for level in ("c", "class_type", "location", "studio"))
+    default = json.dumps(getattr(Policy(), member))
     return f"make_interval(mins => (coalesce({levels}, '{default}') #>> '{{}}')::integer)"
 
 
@@ -52,10 +56,10 @@ CLASS_COLUMNS = f"""
     c.id, 'class' as object, c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id,
     c.start_time, c.end_time, c.capacity, c.booked_count, greatest(c.capacity - c.booked_count, 0) as available_count,
     c.waitlist_count, c.allow_waitlist, c.spot_selection_mode, {CLASS_STATUS} as status, c.visible,
-    c.start_time - {policy_minutes("booking_opens_minutes_before", "null")} as booking_opens_at,
-    c.start_time - {policy_minutes("booking_closes_minutes_before", "0")} as booking_closes_at,
-    c.start_time - {policy_minutes("cancellation_window_minutes", "720")} as cancellation_cutoff_at,
-    c.start_time - {policy_minutes("promotion_cutoff_minutes", "60")} as promotion_cutoff_at,
+    c.start_time - {policy_minutes("booking_opens_minutes_before")} as booking_opens_at,
+    c.start_time - {policy_minutes("booking_closes_minutes_before")} as booking_closes_at,
+    c.start_time - {policy_minutes("cancellation_window_minutes")} as cancellation_cutoff_at,
+    c.start_time - {policy_minutes("promotion_cutoff_minutes")} as promotion_cutoff_at,
     {CLASS_UPDATED_AT} as updated_at"""
 
 
