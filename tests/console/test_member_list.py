@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import unicodedata
 from typing import Any
 from uuid import UUID
 
@@ -46,6 +47,25 @@ async def test_search(console: Console, text: str) -> None:
         assert "Ben Fischer" not in texts(found)
         assert ("<html" in found.text) is not htmx
     assert f'value="{text}"' in (await console.post("/console/members/search", {"text": text})).text
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [
+        ("Lucía", "Gómez", "gomez"),
+        ("Lucía", "Gómez", "GÓMEZ"),
+        ("Lucia", "Gomez", "lucía gómez"),
+        ("Marta", unicodedata.normalize("NFD", "Dvořák"), "dvorak"),
+        ("Søren", "Łukasik", "soren lukasik"),
+        ("Æsa", "Groß-Müller", "aesa"),
+        ("Anna", "Groß-Weiß", "weiss"),
+    ],
+)
+async def test_accents_do_not_matter(console: Console, first: str, last: str, text: str) -> None:
+    member = await named(console, first, last)
+    for path, field in (("members/search", "text"), ("search", "q")):
+        found = await console.post(f"/console/{path}", {field: text}, htmx=True)
+        assert f'href="/console/members/{member}"' in found.text
 
 
 async def test_what_is_searched_for_is_in_no_address(console: Console) -> None:

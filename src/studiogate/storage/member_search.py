@@ -2,7 +2,7 @@
 
 Every word must occur in the name, email or phone. The longest word is looked up in the indexes, as the beginning of a
 last name, a first name, the last part of a double name or an email; digits are looked up as the end of a phone number,
-because callers leave out the country code. Results come in this order, page by page.
+because callers leave out the country code. Case and accents do not matter. Results come in this order, page by page.
 """
 
 import re
@@ -30,17 +30,17 @@ LAST = "\U0010ffff"
 # What a word is looked up in: the indexed text, the parameter, and the condition of a partial index. The order is that
 # of the results.
 WAYS = (
-    ('lower({}.last_name) collate "C"', "lower($3::text)", "true"),
-    ('lower({}.first_name) collate "C"', "lower($3::text)", "true"),
-    ("lower(substring({0}.last_name from '[^ -]+$')) collate \"C\"", "lower($3::text)", "{0}.last_name ~ '[ -]'"),
+    ('folded({}.last_name) collate "C"', "folded($3::text)", "true"),
+    ('folded({}.first_name) collate "C"', "folded($3::text)", "true"),
+    ("folded(substring({0}.last_name from '[^ -]+$')) collate \"C\"", "folded($3::text)", "{0}.last_name ~ '[ -]'"),
     ('{}.email collate "C"', "lower($3::text)", "true"),
     ('reverse({}.phone) collate "C"', "$4::text", "true"),
 )
 # $5 are all words.
 HAS_WORDS = """
     not exists (select from unnest($5::text[]) word
-                where strpos(lower(concat_ws(' ', {0}.first_name, {0}.last_name, {0}.email, {0}.phone)),
-                             lower(word)) = 0)"""
+                where strpos(folded(concat_ws(' ', {0}.first_name, {0}.last_name, {0}.email, {0}.phone)),
+                             folded(word)) = 0)"""
 
 
 def _starts(way: int, alias: str) -> str:

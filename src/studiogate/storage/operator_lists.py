@@ -40,7 +40,7 @@ ON_DATE = (
     "t.start_time >= ({0}::date::timestamp at time zone " + TIMEZONE + ")"
     " and t.start_time < (({0}::date + 1)::timestamp at time zone " + TIMEZONE + ")"
 )
-LIKE_PERSON = "strpos(lower(concat_ws(' ', t.first_name, t.last_name, t.email, t.phone, t.id)), lower({}::text)) > 0"
+LIKE_PERSON = "strpos(folded(concat_ws(' ', t.first_name, t.last_name, t.email, t.phone, t.id)), folded({}::text)) > 0"
 
 LISTS = {
     each.kind: each

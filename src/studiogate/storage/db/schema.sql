@@ -113,6 +113,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.folded(written text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN replace(replace(replace(translate(regexp_replace(NORMALIZE(lower(written), NFD), '[\u0300-\u036f]'::text, ''::text, 'g'::text), 'øłđðħıŧ'::text, 'olddhit'::text), 'ß'::text, 'ss'::text), 'æ'::text, 'ae'::text), 'œ'::text, 'oe'::text);
+
 CREATE FUNCTION public.grant_credits() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1357,17 +1361,17 @@ CREATE INDEX mails_of_member ON public.mails USING btree (studio_id, member_id, 
 
 CREATE UNIQUE INDEX mails_once_per_event ON public.mails USING btree (studio_id, event_id, booking_id) WHERE (event_id IS NOT NULL);
 
+CREATE INDEX members_by_folded_first_name ON public.members USING btree (studio_id, public.folded(first_name) COLLATE "C", id);
+
+CREATE INDEX members_by_folded_last_name ON public.members USING btree (studio_id, public.folded(last_name) COLLATE "C", id);
+
+CREATE INDEX members_by_folded_last_part ON public.members USING btree (studio_id, public.folded("substring"(last_name, '[^ -]+$'::text)) COLLATE "C", id) WHERE (last_name ~ '[ -]'::text);
+
 CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
 
 CREATE UNIQUE INDEX members_email_key ON public.members USING btree (studio_id, email);
 
 CREATE INDEX members_in_order_of_email ON public.members USING btree (studio_id, email COLLATE "C", id);
-
-CREATE INDEX members_in_order_of_first_name ON public.members USING btree (studio_id, lower(first_name) COLLATE "C", id);
-
-CREATE INDEX members_in_order_of_last_name ON public.members USING btree (studio_id, lower(last_name) COLLATE "C", id);
-
-CREATE INDEX members_in_order_of_last_part ON public.members USING btree (studio_id, lower("substring"(last_name, '[^ -]+$'::text)) COLLATE "C", id) WHERE (last_name ~ '[ -]'::text);
 
 CREATE INDEX members_in_order_of_phone ON public.members USING btree (studio_id, reverse(phone) COLLATE "C", id);
 

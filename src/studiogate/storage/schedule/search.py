@@ -16,7 +16,7 @@ FIND = """
     where c.studio_id = $1 and c.start_time >= clock_timestamp() - interval '1 day'
       and c.start_time < clock_timestamp() + interval '14 days' and ($2::uuid[] is null or c.location_id = any($2))
       and not exists (select from unnest($3::text[]) word
-                      where strpos(lower(concat_ws(' ', c.title, i.name)), lower(word)) = 0)
+                      where strpos(folded(concat_ws(' ', c.title, i.name)), folded(word)) = 0)
     order by c.start_time < clock_timestamp() - interval '2 hours', c.start_time, c.id limit $4"""
 
 
