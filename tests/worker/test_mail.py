@@ -18,7 +18,7 @@ import pytest
 from studiogate import settings
 from studiogate.domain.access import operator_access, visitor_access
 from studiogate.domain.forms.signed_links import Verification, read_verification
-from studiogate.flows import housekeeping
+from studiogate.flows import housekeeping, mails
 from studiogate.flows.forms import mail_texts
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
@@ -194,6 +194,19 @@ async def test_it_is_given_up_in_the_end(form_mail_studio: FormMailStudio) -> No
     assert set(await form_mail_studio.states()) == {("failed", 9)}
     await form_mail_studio.connection.execute("update mails set created_at = created_at - interval '8 days'")
     assert await housekeeping.forget_mails(form_mail_studio.runtime.database) == 3
+
+
+async def test_it_waits_longer_after_each_failure(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit()
+    form_mail_studio.smtp_server.answers = ["451 later"] * 3 * len(mails.RETRY_SECONDS)
+    for seconds in mails.RETRY_SECONDS:
+        await form_mail_studio.make_due()
+        before = await form_mail_studio.connection.fetchval("select clock_timestamp()")
+        assert await mail_once(form_mail_studio.runtime) == 3
+        after = await form_mail_studio.connection.fetchval("select clock_timestamp()")
+        wait = timedelta(seconds=seconds)
+        for row in await form_mail_studio.connection.fetch("select due_at from mails"):
+            assert before + wait <= row["due_at"] <= after + wait
 
 
 async def test_no_server_at_all(form_mail_studio: FormMailStudio, smtp_server: SmtpServer) -> None:

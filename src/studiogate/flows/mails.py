@@ -17,7 +17,8 @@ RETRY_SECONDS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 @dataclass(frozen=True, slots=True)
 class ClaimedMail:
-    """A mail that only this worker may send until its lease ends. ``message`` returns it, given sender and time."""
+    """A mail that only this worker may send until its lease ends. ``attempts`` counts the earlier ones; ``message``
+    returns the mail, given sender and time."""
 
     studio_id: UUID
     id: UUID
@@ -37,8 +38,8 @@ async def settle_sent(database: Database, mail: ClaimedMail) -> None:
 
 async def settle_failed(database: Database, mail: ClaimedMail, problem: str, *, for_good: bool) -> bool:
     """Record a failed attempt; return whether there will be another."""
-    again = not for_good and mail.attempts <= len(RETRY_SECONDS)
-    wait = RETRY_SECONDS[mail.attempts - 1] if again else None
+    again = not for_good and mail.attempts < len(RETRY_SECONDS)
+    wait = RETRY_SECONDS[mail.attempts] if again else None
     async with database.transaction() as connection:
         await mails.mark_failed(connection, system_access(mail.studio_id), mail.id, wait, problem)
     return again

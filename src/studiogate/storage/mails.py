@@ -1,4 +1,8 @@
-"""The mail queue. A mail is claimed by moving its due time ahead: if the claimer dies, it becomes due again."""
+"""The mail queue. A mail is claimed by moving its due time ahead: if the claimer dies, it becomes due again.
+
+An attempt is counted when its outcome is recorded, not when the mail is claimed: a worker may claim more mails than it
+gets to before its lease ends.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +41,7 @@ def claimed(about: str) -> str:
         where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp() and m.{about} is not null
         order by m.due_at limit $2 for update skip locked
     ), claimed as (
-        update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
+        update mails m set due_at = clock_timestamp() + $3::integer * interval '1 second'
         from due where m.studio_id = $1 and m.id = due.id
         returning m.*
     )"""
@@ -54,11 +58,14 @@ CLAIM = f"""{claimed("submission_id")}
     join studios s on s.studio_id = $1
     join studio_secrets k on k.studio_id = $1"""
 
-SENT = "update mails set status = 'sent', sent_at = clock_timestamp(), problem = null where studio_id = $1 and id = $2"
+SENT = """
+    update mails set status = 'sent', attempts = attempts + 1, sent_at = clock_timestamp(), problem = null
+    where studio_id = $1 and id = $2 and status <> 'sent'"""
 
 # $3 is the number of seconds until the next attempt; null: there is none.
 FAILED = """
     update mails set problem = $4, status = case when $3::integer is null then 'failed' else 'queued' end,
+                     attempts = attempts + 1,
                      due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
     where studio_id = $1 and id = $2"""
 
@@ -99,6 +106,7 @@ async def claim(connection: Connection, access: Access, at_most: int, lease_seco
 
 
 async def mark_sent(connection: Connection, access: Access, mail_id: UUID) -> None:
+    """Record a success. A repetition changes nothing."""
     await connection.execute(SENT, access.studio_id, mail_id)
 
 

@@ -63,7 +63,8 @@ async def _queue_member_mails(runtime: Runtime) -> None:
 async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
     """Claim and send mails of one studio; return how many were attempted.
 
-    Stops when the lease no longer covers another attempt: after it, another worker may be sending the same mails.
+    Stops when the lease no longer covers another attempt: after it, another worker may be sending the same mails. Those
+    that it did not get to are due again when the lease ends.
     """
     until = clock.monotonic() + mails.LEASE_SECONDS - TIMEOUT_SECONDS
     links = form_mails.Links(known_address(runtime.settings), runtime.sealer)
@@ -86,7 +87,7 @@ async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
         # No failure stops the other mails. The reason is stored without the addresses that servers repeat in it.
         problem = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
         again = await mails.settle_failed(runtime.database, mail, problem, for_good=_is_final(error))
-        log.warning("mail not sent", mail_id=str(mail.id), problem=problem, attempts=mail.attempts, again=again)
+        log.warning("mail not sent", mail_id=str(mail.id), problem=problem, attempts=mail.attempts + 1, again=again)
         return
     await _note_sent(runtime, mail)
 
