@@ -17,7 +17,7 @@ import pytest
 
 from studiogate import settings
 from studiogate.domain.access import operator_access, visitor_access
-from studiogate.domain.forms.signed_links import Verification, read_verification
+from studiogate.domain.forms.signed_links import SECRET_BYTES, Verification, read_verification
 from studiogate.flows import housekeeping, mails
 from studiogate.flows.forms import mail_texts
 from studiogate.flows.forms import submit as submission_flow
@@ -325,6 +325,23 @@ async def test_the_mail_s_link_leads_to_the_public_url(form_mail_studio: FormMai
         "select id from form_submissions where form_id = $1", form_mail_studio.form
     )
     assert read.expires_at > datetime.now(UTC) + timedelta(days=6)
+
+
+async def test_a_mail_whose_link_cannot_be_signed_does_not_stop_the_others(form_mail_studio: FormMailStudio) -> None:
+    """The link secret was sealed with a key that is lost; the mail is sent once the secret can be opened."""
+    await submit_as_visitor(form_mail_studio)
+    replace = "update studio_secrets set link_secret = $1"
+    await form_mail_studio.connection.execute(replace, b"sealed with another key".ljust(60))
+    assert await mail_once(form_mail_studio.runtime) == 3
+    assert sorted(form_mail_studio.smtp_server.recipients) == ["desk@studio.example", "owner@studio.example"]
+    assert await form_mail_studio.states() == [("sent", 1), ("sent", 1), ("queued", 1)]
+    problem = "select problem from mails where recipient = 'victim@example.com'"
+    assert await form_mail_studio.connection.fetchval(problem) == "SealError"
+    assert await mail_once(form_mail_studio.runtime) == 0, "not before its time"
+    await form_mail_studio.connection.execute(replace, b"k" * SECRET_BYTES)
+    await form_mail_studio.make_due()
+    assert await mail_once(form_mail_studio.runtime) == 1
+    assert form_mail_studio.smtp_server.recipients[-1] == "victim@example.com"
 
 
 async def test_an_address_gets_three_confirmations_an_hour(form_mail_studio: FormMailStudio) -> None:

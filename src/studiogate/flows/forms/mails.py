@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
+from email.message import EmailMessage
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
@@ -27,14 +27,18 @@ class Links(NamedTuple):
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
-    """Claim mails about submissions that are due."""
+    """Claim mails about submissions that are due. What they say is made when they are sent: one that cannot be made has
+    failed, and the others are sent."""
     async with database.transaction() as connection:
         rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
-    return [_claimed(studio_id, row, _content(studio_id, row, links)) for row in rows]
+    return [_claimed(studio_id, row, links) for row in rows]
 
 
-def _claimed(studio_id: UUID, row: Mapping[str, Any], content: mail_texts.MailContent) -> ClaimedMail:
-    return ClaimedMail(studio_id, row["id"], row["attempts"], partial(mail_texts.message, content, row["id"]))
+def _claimed(studio_id: UUID, row: Mapping[str, Any], links: Links) -> ClaimedMail:
+    def message(sender: str, now: datetime) -> EmailMessage:
+        return mail_texts.message(_content(studio_id, row, links), row["id"], sender, now)
+
+    return ClaimedMail(studio_id, row["id"], row["attempts"], message)
 
 
 def _content(studio_id: UUID, row: Mapping[str, Any], links: Links) -> mail_texts.MailContent:
