@@ -52,6 +52,22 @@ async def create(api: PartnerApi, key: str, **body: Any) -> Any:
     return made.json()
 
 
+CONFLICT = """
+    create sequence conflicts;
+    create function conflict() returns trigger language plpgsql as $$ begin
+        if nextval('conflicts') = 1 then raise 'a deadlock' using errcode = 'deadlock_detected'; end if;
+        return new;
+    end $$;
+    create trigger conflict before update on webhook_endpoints for each row execute function conflict()"""
+
+
+async def test_a_deletion_that_lost_a_conflict_is_executed_again(api: PartnerApi, manager: str) -> None:
+    path = f"/webhook-endpoints/{(await create(api, manager))['id']}"
+    await api.connection.execute(CONFLICT)
+    assert (await call(api, manager, "DELETE", path)).status_code == 204
+    assert (await call(api, manager, "GET", path)).status_code == 404
+
+
 async def test_the_life_of_an_endpoint(api: PartnerApi, manager: str) -> None:
     made = await create(api, manager, description="ours")
     assert made["secret"].startswith("whsec_")

@@ -36,21 +36,20 @@ async def claim(
 
 
 async def settle(database: Database, access: Access, outcomes: Sequence[Settled]) -> list[UUID]:
-    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled."""
+    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled.
+
+    All endpoints are locked before their deliveries, as by whoever changes or deletes one: in the other order, the two
+    would wait for each other.
+    """
     succeeded = {each.claimed.endpoint_id for each in outcomes if each.attempted.succeeded}
     failed = {each.claimed.endpoint_id for each in outcomes if not each.attempted.succeeded}
     gone = {each.claimed.endpoint_id for each in outcomes if each.attempted.status == GONE}
     async with database.transaction() as connection:
-        before = await _locked(connection, access, sorted(failed)) if failed else {}
+        await endpoints.lock(connection, access, sorted(succeeded | failed))
+        before = await event_changes.snapshot(connection, access, DISABLED, sorted(failed)) if failed else {}
         await claims.settle(connection, access, outcomes)
         await endpoints.note_health(connection, access, sorted(succeeded), sorted(failed))
         return await _disable(connection, access, before, sorted(gone), sorted(failed - succeeded))
-
-
-async def _locked(connection: Connection, access: Access, endpoint_ids: Sequence[UUID]) -> Snapshot:
-    """Lock endpoints and read them as they are before this transaction changes them."""
-    await endpoints.lock(connection, access, endpoint_ids)
-    return await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
 
 
 async def _disable(
@@ -75,7 +74,8 @@ async def disable_failing(database: Database) -> int:
     for studio_id, endpoint_ids in due.items():
         access = system_access(studio_id)
         async with database.transaction() as connection:
-            before = await _locked(connection, access, endpoint_ids)
+            await endpoints.lock(connection, access, endpoint_ids)
+            before = await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
             count += len(await _disable(connection, access, before, [], endpoint_ids))
     return count
 

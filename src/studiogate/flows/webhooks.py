@@ -14,11 +14,12 @@ from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
 from studiogate.domain.webhooks.signing import new_secret
+from studiogate.flows import retry
 from studiogate.flows.audit import audited, record, record_creation
 from studiogate.storage import event_changes, event_numbering, events, secret_key
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"
@@ -88,9 +89,14 @@ async def change(
     return await endpoints.read_endpoint(connection, access, endpoint_id) or NOT_FOUND
 
 
-async def delete(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:
-    async with connection.transaction():
-        return await delete_endpoint(connection, access, endpoint_id)
+async def delete(database: Database, access: Access, endpoint_id: str) -> Refusal | None:
+    """Delete an endpoint, in a transaction of its own."""
+
+    async def transaction() -> Refusal | None:
+        async with database.transaction() as connection:
+            return await delete_endpoint(connection, access, endpoint_id)
+
+    return await retry.repeated(transaction)
 
 
 async def delete_endpoint(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:

@@ -93,7 +93,7 @@ async def update_webhook_endpoint(
     "/webhook-endpoints/{endpoint_id}", **operation("Delete a webhook endpoint", None, *READING, status_code=204)
 )
 async def delete_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answer:
-    refusal = await caller.read(flow.delete, endpoint_id)
+    refusal = await flow.delete(caller.runtime.database, caller.access, endpoint_id)
     return Answer(204, b"") if refusal is None else caller.refuse(refusal)
 
 
