@@ -24,6 +24,7 @@ from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.runtime import Runtime
 from studiogate.worker.mail import mail_once
+from tests.support.failing_studios import failing_studio
 from tests.support.seed import Studio, insert, seed_studio
 from tests.support.smtp_server import SmtpServer, smtp_server
 
@@ -285,6 +286,35 @@ async def test_a_password_is_not_sent_unencrypted(form_mail_studio: FormMailStud
     server.close()
     assert {line.split()[0] for line in said} <= {b"EHLO", b"QUIT"}
     assert {status for status, _ in await form_mail_studio.states()} == {"queued"}, "it is tried again"
+
+
+async def test_a_studio_whose_mails_cannot_be_claimed_does_not_stop_the_other(form_mail_studio: FormMailStudio) -> None:
+    """Each of the two fails once, because nothing says which one comes first."""
+    connection = form_mail_studio.connection
+    south = await seed_studio(connection, "south", test=True)
+    form = await insert(
+        connection,
+        "forms",
+        studio_id=south.studio_id,
+        title="Intro offer",
+        slug="intro",
+        fields=[],
+        settings={"send_confirmation_email": True},
+        status="published",
+    )
+    await insert_version(connection, south, form)
+    both = [form_mail_studio, dataclasses.replace(form_mail_studio, studio=south, form=form)]
+    for broken in both:
+        for each in both:
+            await each.submit(data={})
+        await form_mail_studio.make_due()
+        async with failing_studio(connection, "mails", broken.studio.studio_id):
+            with pytest.raises(ExceptionGroup):
+                await mail_once(form_mail_studio.runtime)
+        waiting = await connection.fetch("select distinct studio_id from mails where status = 'queued'")
+        assert [row["studio_id"] for row in waiting] == [broken.studio.studio_id]
+    assert await mail_once(form_mail_studio.runtime) > 0, "what failed is sent in the next round"
+    assert {status for status, _ in await form_mail_studio.states()} == {"sent"}
 
 
 # Mails to an unverified address.

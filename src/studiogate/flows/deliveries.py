@@ -8,6 +8,7 @@ from studiogate import clock
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.retry_schedule import GONE
+from studiogate.flows.rounds import for_each_studio
 from studiogate.storage import event_changes, event_numbering
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.event_changes import Snapshot
@@ -70,14 +71,16 @@ async def disable_failing(database: Database) -> int:
     """Disable endpoints without a success for five days, even without an attempt since; return how many."""
     async with database.connection() as connection:
         due = await endpoints.failing_too_long(connection)
-    count = 0
-    for studio_id, endpoint_ids in due.items():
-        access = system_access(studio_id)
-        async with database.transaction() as connection:
-            await endpoints.lock(connection, access, endpoint_ids)
-            before = await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
-            count += len(await _disable(connection, access, before, [], endpoint_ids))
-    return count
+    return await for_each_studio(
+        due, lambda studio_id: _disable_failing(database, system_access(studio_id), due[studio_id])
+    )
+
+
+async def _disable_failing(database: Database, access: Access, endpoint_ids: Sequence[UUID]) -> int:
+    async with database.transaction() as connection:
+        await endpoints.lock(connection, access, endpoint_ids)
+        before = await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
+        return len(await _disable(connection, access, before, [], endpoint_ids))
 
 
 async def age(database: Database) -> timedelta:

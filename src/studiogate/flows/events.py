@@ -8,6 +8,7 @@ import structlog
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
 from studiogate.flows.audit import record
+from studiogate.flows.rounds import for_each_studio
 from studiogate.storage import event_numbering, events, mails
 from studiogate.storage.db.pool import Connection, Database
 
@@ -31,7 +32,7 @@ async def number_all(database: Database) -> int:
     """Number the events of all studios whose process died between the commit and the numbering; return how many."""
     async with database.connection() as connection:
         studios = await event_numbering.studios_with_unnumbered_events(connection)
-    return sum([await number_studio(database, operator_access(studio_id)) for studio_id in studios])
+    return await for_each_studio(studios, lambda studio_id: number_studio(database, operator_access(studio_id)))
 
 
 async def trigger(connection: Connection, access: Access, type_: EventType) -> UUID | None:

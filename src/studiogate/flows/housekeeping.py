@@ -11,12 +11,13 @@ from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.members import erase
+from studiogate.flows.rounds import for_each, for_each_studio
 from studiogate.flows.schedule import series_classes
 from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails, request_log
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
-from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError
+from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import uploads
 from studiogate.storage.schedule import classes, series
 from studiogate.storage.upload_folder import UploadFolder
@@ -29,18 +30,7 @@ Due = tuple[UUID, UUID]  # a studio and its class or series
 
 async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[int]]) -> int:
     """Run the step for each class or series and return the sum; one that fails is reported after the others."""
-    done, failed = 0, []
-    for studio_id, row_id in due:
-        try:
-            done += await step(studio_id, row_id)
-        except DatabaseUnavailableError:
-            raise
-        except Exception as error:
-            error.add_note(f"class or series {row_id} of studio {studio_id}")
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup(f"{len(failed)} classes or series could not be done, {done} changes made", failed)
-    return done
+    return await for_each(due, lambda each: step(*each), lambda each: f"class or series {each[1]} of studio {each[0]}")
 
 
 async def expire_waitlists(database: Database) -> int:
@@ -85,7 +75,7 @@ async def _fill_free_seats(database: Database, studio_id: UUID, class_id: UUID) 
 async def advance_memberships(database: Database) -> int:
     async with database.connection() as connection:
         due = await housekeeping.studios_with_due_memberships(connection)
-    return sum([await _advance_memberships(database, system_access(studio_id)) for studio_id in due])
+    return await for_each_studio(due, lambda studio_id: _advance_memberships(database, system_access(studio_id)))
 
 
 async def _advance_memberships(database: Database, access: Access) -> int:
@@ -104,7 +94,7 @@ async def announce_class_statuses(database: Database) -> int:
     """Announce the classes that have started or ended since the last round, in small batches."""
     async with database.connection() as connection:
         due = await due_classes.studios_with_due_classes(connection)
-    return sum([await _in_batches(database, studio_id, class_clock.announce_due) for studio_id in due])
+    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, class_clock.announce_due))
 
 
 async def extend_series(database: Database) -> int:
@@ -145,16 +135,18 @@ async def forget_old_audit_entries(database: Database) -> int:
 
 async def forget_old_requests(database: Database) -> int:
     """Delete entries of the request log after 7 days, and those beyond the number that is kept per studio."""
-    async with database.connection() as connection:
-        due = await request_log.studios_with_old_requests(connection)
-    return sum([await _in_batches(database, studio_id, request_log.sweep) for studio_id in due])
+    return await _sweep_studios(database, request_log.studios_with_old_requests, request_log.sweep)
 
 
 async def forget_old_deliveries(database: Database) -> int:
-    """Delete old deliveries, then deleted endpoints without deliveries. Tests and redeliveries have their own age."""
-    forgotten = await _sweep_studios(database, deliveries.studios_with_old_deliveries, deliveries.sweep)
+    """Delete old deliveries. Tests and redeliveries have their own age."""
+    return await _sweep_studios(database, deliveries.studios_with_old_deliveries, deliveries.sweep)
+
+
+async def forget_deleted_endpoints(database: Database) -> int:
+    """Delete the rows of deleted endpoints that have no deliveries any more."""
     async with database.transaction() as connection:
-        return forgotten + await endpoints.sweep_deleted(connection, BATCH)
+        return await endpoints.sweep_deleted(connection, BATCH)
 
 
 Sweep = Callable[[Connection, Access, int], Awaitable[int]]
@@ -166,7 +158,7 @@ async def _sweep_studios(
     """Run a sweep in every studio that needs it; return the sum of their counts."""
     async with database.connection() as connection:
         due = await studios(connection)
-    return sum([await _in_batches(database, studio_id, sweep) for studio_id in due])
+    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, sweep))
 
 
 async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
@@ -183,36 +175,43 @@ async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
 async def forget_mails(database: Database) -> int:
     async with database.connection() as connection:
         due = await housekeeping.studios_with_old_mails(connection)
-    forgotten = 0
-    for studio_id in due:
-        async with database.transaction() as connection:
-            forgotten += await mails.forget(connection, system_access(studio_id), BATCH)
-    return forgotten
+    return await for_each_studio(due, lambda studio_id: _forget_mails(database, studio_id))
+
+
+async def _forget_mails(database: Database, studio_id: UUID) -> int:
+    async with database.transaction() as connection:
+        return await mails.forget(connection, system_access(studio_id), BATCH)
 
 
 async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with_forgotten_uploads(connection)
-    forgotten = 0
-    for studio_id in due:
-        async with database.transaction() as connection:
-            names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
-        for name in names:
-            await asyncio.to_thread(folder.remove, studio_id, name)
-        forgotten += len(names)
-    return forgotten
+    return await for_each_studio(due, lambda studio_id: _forget_uploads(database, folder, studio_id))
+
+
+async def _forget_uploads(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
+    async with database.transaction() as connection:
+        names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
+    for name in names:
+        await asyncio.to_thread(folder.remove, studio_id, name)
+    return len(names)
 
 
 async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
     """Move the files of interrupted uploads to their place if their row was committed, else remove them."""
     abandoned = await asyncio.to_thread(folder.abandoned)
-    for studio_id, names in abandoned.items():
-        async with database.connection() as connection:
-            known = await uploads.known_files(connection, system_access(studio_id), names)
-        for name in names:
-            await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
-    return sum(map(len, abandoned.values()))
+    return await for_each_studio(
+        abandoned, lambda studio_id: _settle_abandoned_files(database, folder, studio_id, abandoned[studio_id])
+    )
+
+
+async def _settle_abandoned_files(database: Database, folder: UploadFolder, studio_id: UUID, names: list[str]) -> int:
+    async with database.connection() as connection:
+        known = await uploads.known_files(connection, system_access(studio_id), names)
+    for name in names:
+        await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
+    return len(names)
 
 
 async def forget_staff_secrets(database: Database) -> int:
@@ -228,13 +227,18 @@ async def remove_erased_files(database: Database, folder: UploadFolder) -> int:
     """Remove files of erased people that a crash, or an erasure on another machine, left on this one's disk."""
     async with database.connection() as connection:
         due = await erasure.studios_with_removed_files(connection)
-    removed = 0
-    for studio_id in due:
-        access = system_access(studio_id)
-        async with database.connection() as connection:
-            names = await erasure.removed_files(connection, access, FILES_AT_ONCE)
-            removed += await erase.remove_files(connection, access, folder, names)
-    return removed
+    return await for_each_studio(due, lambda studio_id: _remove_erased_files(database, folder, studio_id))
+
+
+async def _remove_erased_files(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
+    """Remove the files without a connection: while one is held, a failure of the disk counts as one of the database."""
+    access = system_access(studio_id)
+    async with database.connection() as connection:
+        names = await erasure.removed_files(connection, access, FILES_AT_ONCE)
+    gone = await erase.remove_from_disk(access, folder, names)
+    async with database.transaction() as connection:
+        await erasure.forget_removed_files(connection, access, gone)
+    return len(gone)
 
 
 FILE_STEPS = {
@@ -251,6 +255,7 @@ STEPS = {
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,
     "deliveries forgotten": forget_old_deliveries,
+    "deleted endpoints forgotten": forget_deleted_endpoints,
     "audit entries forgotten": forget_old_audit_entries,
     "logged requests forgotten": forget_old_requests,
     "failing endpoints disabled": disable_failing,

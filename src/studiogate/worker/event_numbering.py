@@ -4,6 +4,7 @@ import asyncio
 
 import structlog
 
+from studiogate import telemetry
 from studiogate.flows import events
 from studiogate.runtime import Runtime
 
@@ -16,5 +17,5 @@ async def number_forever(runtime: Runtime) -> None:
         try:
             await events.number_all(runtime.database)
         except Exception as error:
-            log.warning("events not numbered", problem=type(error).__name__)
+            log.warning("events not numbered", problem=telemetry.problem_of(error))
         await asyncio.sleep(EVERY_SECONDS)

@@ -13,6 +13,7 @@ from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.forms import link_mails
 from studiogate.flows.forms import mails as form_mails
 from studiogate.flows.mails import ClaimedMail
+from studiogate.flows.rounds import for_each_studio
 from studiogate.flows.staff import mails as staff_mails
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
@@ -44,10 +45,8 @@ async def mail_once(runtime: Runtime) -> int:
     if url is None:
         return 0
     await _queue_member_mails(runtime)
-    tried = 0
-    for studio_id in await mails.studios_with_due_mails(runtime.database):
-        tried += await _send_claimed(runtime, url, studio_id)
-    return tried
+    due = await mails.studios_with_due_mails(runtime.database)
+    return await for_each_studio(due, lambda studio_id: _send_claimed(runtime, url, studio_id))
 
 
 async def _queue_member_mails(runtime: Runtime) -> None:

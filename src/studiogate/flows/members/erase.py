@@ -146,11 +146,17 @@ def _answer(body: bytes, ids: set[str]) -> bytes:
 
 async def remove_files(connection: Connection, access: Access, folder: UploadFolder, names: Sequence[str]) -> int:
     """Remove files of an erased person from this machine's disk, and the rows that ask for it; return how many."""
+    gone = await remove_from_disk(access, folder, names)
+    async with connection.transaction():
+        await storage.forget_removed_files(connection, access, gone)
+    return len(gone)
+
+
+async def remove_from_disk(access: Access, folder: UploadFolder, names: Sequence[str]) -> list[str]:
+    """Remove those of the files that this machine has, and return their names."""
     gone = []
     for name in names:
         if await asyncio.to_thread(folder.has, access.studio_id, name):
             await asyncio.to_thread(folder.remove, access.studio_id, name)
             gone.append(name)
-    async with connection.transaction():
-        await storage.forget_removed_files(connection, access, gone)
-    return len(gone)
+    return gone
