@@ -1,5 +1,6 @@
 """The request log of keys: what was asked for and answered, bounded, without personal data."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from uuid import uuid4
@@ -9,6 +10,7 @@ import pytest
 from studiogate.domain import request_log as rules
 from studiogate.domain.access import Scope, operator_access
 from studiogate.flows import housekeeping
+from studiogate.flows import request_log as writer
 from studiogate.flows.request_log import RequestLog
 from studiogate.storage import request_log
 from studiogate.storage.request_log import Wanted
@@ -110,12 +112,68 @@ ADD = """
     from generate_series(1, $2::integer) n"""
 
 
-async def test_old_entries_and_those_beyond_the_number_are_deleted(log_api: PartnerApi, studio: Studio) -> None:
-    other = await seed_studio(log_api.connection, f"studio-{uuid4()}")
-    await log_api.connection.execute(ADD.replace("$3", "'1 day'"), other.studio_id, 9)
-    await log_api.connection.execute(ADD.replace("$3", "'1 second'"), studio.studio_id, rules.KEPT_PER_STUDIO + 250)
-    assert await housekeeping.forget_old_requests(log_api.app._runtime.database) == 250 + 3
+async def count(api: PartnerApi, studio: Studio) -> int:
     counting = "select count(*) from request_log where studio_id = $1"
-    assert await log_api.connection.fetchval(counting, studio.studio_id) == rules.KEPT_PER_STUDIO
-    assert await log_api.connection.fetchval(counting, other.studio_id) == 6
-    assert await housekeeping.forget_old_requests(log_api.app._runtime.database) == 0
+    return int(await api.connection.fetchval(counting, studio.studio_id))
+
+
+async def test_old_entries_are_deleted(log_api: PartnerApi, studio: Studio) -> None:
+    database = log_api.app._runtime.database
+    await log_api.connection.execute(ADD.replace("$3", "'1 day'"), studio.studio_id, 9)
+    assert await housekeeping.forget_old_requests(database) == 3
+    assert await count(log_api, studio) == 6
+    assert await housekeeping.forget_old_requests(database) == 0
+
+
+async def test_what_is_beyond_the_number_is_deleted_by_who_writes(
+    log_api: PartnerApi, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process checks with its first entry of a studio, and again after so many entries."""
+    monkeypatch.setattr(writer, "CHECKED_AFTER", 3)
+    monkeypatch.setattr(writer, "DELETED_AT_ONCE", 100)
+    other = await seed_studio(log_api.connection, f"studio-{uuid4()}")
+    key = await issue_key(log_api.connection, studio, Scope.STUDIO_READ)
+    add = ADD.replace("$3", "'1 second'")
+    for each in (studio, other):
+        await log_api.connection.execute(add, each.studio_id, rules.KEPT_PER_STUDIO + 250)
+    counts = []
+    for _ in range(7):
+        await log_api.get("/studio", key)
+        assert len(await listed(log_api, studio, key)) > 0, "what was just written is kept"
+        counts.append(await count(log_api, studio) - rules.KEPT_PER_STUDIO)
+    assert counts == [0, 1, 2, 0, 1, 2, 0]
+    assert await count(log_api, other) == rules.KEPT_PER_STUDIO + 250, "nobody wrote there"
+
+
+async def test_a_studio_that_cannot_be_written_does_not_drop_the_entries_of_another(
+    log_api: PartnerApi, studio: Studio
+) -> None:
+    """Each of the two fails once, because nothing says which one comes first."""
+    other = await seed_studio(log_api.connection, f"studio-{uuid4()}")
+    keys = {each.slug: await issue_key(log_api.connection, each, Scope.STUDIO_READ) for each in (studio, other)}
+    for broken, whole in ((studio, other), (other, studio)):
+        for key in keys.values():
+            await log_api.get("/studio", key)
+        before = await count(log_api, whole)
+        await log_api.connection.execute(
+            f"alter table request_log add constraint broken check (studio_id <> '{broken.studio_id}') not valid"
+        )
+        with pytest.raises(ExceptionGroup):
+            await log_api.app.request_log.flush()
+        await log_api.connection.execute("alter table request_log drop constraint broken")
+        assert await count(log_api, whole) == before + 1
+
+
+def nodes_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(node for each in plan.get("Plans", []) for node in nodes_of(each))]
+
+
+async def test_looking_for_old_entries_reads_no_others(log_api: PartnerApi, studio: Studio) -> None:
+    """Every worker looks in all studios every 20 seconds."""
+    await log_api.connection.execute(ADD.replace("$3", "'1 second'"), studio.studio_id, 2_000)
+    async with log_api.app._runtime.database.connection() as connection:
+        text = await connection.fetchval("explain (analyze, format json) " + request_log.STUDIOS_WITH_OLD_REQUESTS)
+    nodes = [each for each in nodes_of(json.loads(text)[0]["Plan"]) if each.get("Relation Name") == "request_log"]
+    assert [each["Index Name"] for each in nodes] == ["request_log_by_time"]
+    assert "studio_id" in nodes[0]["Index Cond"]
+    assert nodes[0]["Actual Rows"] <= 1

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 KEPT = timedelta(days=7)
 KEPT_PER_STUDIO = 10_000
+# After so many entries of a studio, the process that wrote them deletes what is beyond that number. Finding it means
+# reading as many entries as are kept, which would cost too much after every write, or in every studio now and then.
+CHECKED_AFTER = 1_000
 # Of one key, in one process, between two writes: so many successful requests, and so many failed ones.
 LISTED_AT_ONCE = 50
 KEYS_AT_ONCE = 1_000

@@ -134,7 +134,7 @@ async def forget_old_audit_entries(database: Database) -> int:
 
 
 async def forget_old_requests(database: Database) -> int:
-    """Delete entries of the request log after 7 days, and those beyond the number that is kept per studio."""
+    """Delete entries of the request log after 7 days. ``flows.request_log`` deletes those that are too many."""
     return await _sweep_studios(database, request_log.studios_with_old_requests, request_log.sweep)
 
 

@@ -3,17 +3,25 @@
 A request costs one entry in memory; the statement that writes it is shared by all requests of a studio since the last
 write. How many are listed is bounded (``domain.request_log``), so the cost does not grow with the load. The log is for
 people: if the database cannot take a batch, it is dropped.
+
+The process that writes also deletes the entries beyond the number that is kept per studio. Housekeeping would have to
+look for them in all studios; a writer knows how many it has written. It checks with its first entry of a studio and
+again after every ``CHECKED_AFTER``, so each process adds at most about that many to the number.
 """
 
 import json
+from collections.abc import Sequence
 from uuid import UUID
 
 from studiogate import clock
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.request_log import FIRST_FAILURE, KEYS_AT_ONCE, KeyRequests, LoggedRequest
+from studiogate.domain.request_log import CHECKED_AFTER, FIRST_FAILURE, KEYS_AT_ONCE, KeyRequests, LoggedRequest
+from studiogate.flows.rounds import for_each_studio
 from studiogate.storage import request_log as storage
 from studiogate.storage.db.pool import Database
 from studiogate.telemetry import RequestRecord
+
+DELETED_AT_ONCE = 2_000
 
 
 class RequestLog:
@@ -22,6 +30,7 @@ class RequestLog:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._keys: dict[tuple[UUID, str], KeyRequests] = {}
+        self._unchecked: dict[UUID, int] = {}  # entries of a studio that were written since its number was checked
 
     def add(self, access: Access, record: RequestRecord, body: bytes) -> None:
         """Remember a request of a key; ``body`` is what was answered."""
@@ -42,9 +51,24 @@ class RequestLog:
         by_studio: dict[UUID, list[KeyRequests]] = {}
         for (studio_id, _), requests in collected.items():
             by_studio.setdefault(studio_id, []).append(requests)
-        for studio_id, keys in by_studio.items():
+        await for_each_studio(by_studio, lambda studio_id: self._write(studio_id, by_studio[studio_id]))
+
+    async def _write(self, studio_id: UUID, keys: Sequence[KeyRequests]) -> int:
+        """Write the entries of a studio, and delete what is too many if that is due; return how many were written."""
+        access, written = system_access(studio_id), sum(len(each.listed) for each in keys)
+        async with self._database.transaction() as connection:
+            await storage.add(connection, access, keys)
+        self._unchecked[studio_id] = self._unchecked.get(studio_id, CHECKED_AFTER) + written
+        if self._unchecked[studio_id] >= CHECKED_AFTER:
+            await self._delete_surplus(access)
+            self._unchecked[studio_id] = 0
+        return written
+
+    async def _delete_surplus(self, access: Access) -> None:
+        deleted = DELETED_AT_ONCE
+        while deleted == DELETED_AT_ONCE:
             async with self._database.transaction() as connection:
-                await storage.add(connection, system_access(studio_id), keys)
+                deleted = await storage.delete_surplus(connection, access, DELETED_AT_ONCE)
 
 
 def _code(body: bytes) -> str:

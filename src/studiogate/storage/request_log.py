@@ -18,10 +18,24 @@ INSERT = Statement("""
         :statuses::integer[], :codes::text[], :milliseconds::real[], :bytes::bigint[], :request_ids::text[],
         :unlisted::integer[]) r""")
 OLD = f"occurred_at <= now() - interval '{KEPT.days} days'"
-# The newest entry of those that are too many.
-BEYOND = f"""
-    select b.occurred_at from request_log b where b.studio_id = {{}}
-    order by b.occurred_at desc, b.id desc offset {KEPT_PER_STUDIO} limit 1"""
+# Housekeeping only, all studios. Needs one index probe per studio.
+STUDIOS_WITH_OLD_REQUESTS = f"""
+    select s.studio_id from studios s cross join lateral (
+        select from request_log r where r.studio_id = s.studio_id and r.{OLD} order by r.occurred_at limit 1) due"""
+
+DELETE_OLD = f"""
+    delete from request_log where studio_id = $1 and id in (
+        select id from request_log where studio_id = $1 and {OLD} order by occurred_at limit $2)"""
+
+# Reads all entries that are kept, to find the newest one of those that are too many. What another process is deleting
+# at the same moment is left to it.
+DELETE_SURPLUS = f"""
+    delete from request_log where studio_id = $1 and id in (
+        select id from request_log
+        where studio_id = $1 and occurred_at <= (
+            select b.occurred_at from request_log b where b.studio_id = $1
+            order by b.occurred_at desc, b.id desc offset {KEPT_PER_STUDIO} limit 1)
+        order by occurred_at limit $2 for update skip locked)"""
 
 
 class Wanted(NamedTuple):
@@ -74,25 +88,16 @@ async def list_requests(connection: Connection, access: Access, wanted: Wanted) 
 
 
 async def studios_with_old_requests(connection: Connection) -> list[UUID]:
-    """Return the studios with entries to delete. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        f"""
-        select s.studio_id from studios s
-        where exists (select from request_log r where r.studio_id = s.studio_id and r.{OLD})
-           or exists ({BEYOND.format("s.studio_id")})"""
-    )
-    return [row["studio_id"] for row in rows]
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_OLD_REQUESTS)]
 
 
 async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of entries that are old or too many; return how many."""
-    status: str = await connection.execute(
-        f"""
-        delete from request_log where studio_id = $1 and id in (
-            select id from request_log
-            where studio_id = $1 and ({OLD} or occurred_at <= ({BEYOND.format("$1")}))
-            order by occurred_at limit $2)""",
-        access.studio_id,
-        at_most,
-    )
+    """Delete one batch of old entries; return how many."""
+    status: str = await connection.execute(DELETE_OLD, access.studio_id, at_most)
+    return int(status.rpartition(" ")[2])
+
+
+async def delete_surplus(connection: Connection, access: Access, at_most: int) -> int:
+    """Delete one batch of the entries beyond the number that is kept per studio; return how many."""
+    status: str = await connection.execute(DELETE_SURPLUS, access.studio_id, at_most)
     return int(status.rpartition(" ")[2])
