@@ -53,6 +53,20 @@ def test_override_with_a_reason(command_line: CommandLine) -> None:
     assert "is confirmed; overridden: member_suspended, no_active_membership." in " ".join(said.out.split())
 
 
+def test_no_override_is_advised_for_the_waitlist_of_a_class_that_has_started(command_line: CommandLine) -> None:
+    async def begun(studio: BookingStudio) -> tuple[UUID, UUID]:
+        class_id, _ = await studio.full_class()
+        await studio.move(class_id, -1)
+        return class_id, await studio.new_member()
+
+    _, (class_id, member) = command_line.studio(begun)
+    command = ("booking", "create", "--class", class_id, "--member", member, "--waitlist")
+    for further in ((), WHY):
+        refused = command_line.type(*command, *further)
+        assert (refused.status, "already started" in refused.err) == (1, True), refused.err
+        assert "add --override" not in " ".join(refused.err.split())
+
+
 def test_join_the_waitlist(command_line: CommandLine) -> None:
     async def full(studio: BookingStudio) -> tuple[UUID, UUID]:
         class_id, _ = await studio.full_class()

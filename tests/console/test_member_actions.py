@@ -197,6 +197,37 @@ async def test_book_by_the_rules_and_against_them(console: Console) -> None:
     assert entry["reason"] == "Trial"
 
 
+OVERRIDE = 'name="override"'
+
+
+async def test_an_override_is_offered_if_it_makes_the_booking_possible(console: Console) -> None:
+    studio = console.studio
+    member, waiver = await studio.new_member(), str(await studio.new_form())
+    with_waitlist, _ = await studio.full_class(DAY)
+    without_waitlist, _ = await studio.full_class(2 * DAY, allow_waitlist=False)
+    begun, _ = await studio.full_class(3 * DAY)
+    for class_id in (with_waitlist, without_waitlist):
+        await studio.policy("classes", class_id, waiver_form_id=waiver)
+    await studio.move(begun, -1)
+    base, form = f"/console/members/{member}/book", {"override": "yes", "reason": "Signed on paper"}
+    for class_id, offered in ((with_waitlist, True), (without_waitlist, False), (begun, False)):
+        assert (OVERRIDE in (await console.get(f"{base}?class={class_id}")).text) is offered
+        forced = {"class_id": str(class_id), "join_waitlist": "yes", **form}
+        answer = await console.post(base, forced)
+        assert answer.status_code == (303 if offered else 409)
+        assert OVERRIDE not in answer.text, "nor after the refusal"
+
+
+async def test_a_reason_that_is_refused_has_its_field(console: Console) -> None:
+    """Also if nothing can be overridden any more, because the class filled up in the meantime."""
+    studio = console.studio
+    class_id, _ = await studio.full_class(DAY, allow_waitlist=False)
+    base = f"/console/members/{await studio.new_member()}/book"
+    answer = await console.post(base, {"class_id": str(class_id), "override": "yes", "reason": ""})
+    assert "An override needs a reason." in texts(answer)
+    assert OVERRIDE in answer.text
+
+
 @pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-W10-1"])
 async def test_a_day_that_is_none_shows_today(console: Console, day: str) -> None:
     member = await console.studio.new_member()

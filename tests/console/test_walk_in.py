@@ -123,6 +123,31 @@ async def test_a_full_class_takes_a_place_on_the_waitlist(console: Console, stud
     assert "On the waitlist, place 1." in texts(await console.get(done.headers["location"]))
 
 
+OVERRIDE = 'name="override"'
+
+
+async def test_an_override_for_the_waitlist_of_a_full_class(console: Console, studio: BookingStudio) -> None:
+    """The waiver is missing too: the override concerns it, and the class stays full."""
+    class_id, _ = await studio.full_class(5 * HOUR)
+    await studio.policy("classes", class_id, waiver_form_id=str(await studio.new_form()))
+    member, path = await studio.new_member(), f"/console/classes/{class_id}/walk-in"
+    assert OVERRIDE in (await console.get(f"{path}?member={member}")).text
+    forced = {"member": str(member), "waitlist": "on", "override": "on", "reason": "Signed on paper"}
+    done = await console.post(path, forced)
+    assert "On the waitlist, place 1." in texts(await console.get(done.headers["location"]))
+
+
+async def test_a_full_class_without_a_waitlist_offers_neither_it_nor_an_override(
+    console: Console, studio: BookingStudio
+) -> None:
+    class_id, _ = await studio.full_class(5 * HOUR, allow_waitlist=False)
+    await studio.policy("classes", class_id, waiver_form_id=str(await studio.new_form()))
+    page = await console.get(f"/console/classes/{class_id}/walk-in?member={await studio.new_member()}")
+    assert 'data-code="class_full"' in page.text
+    assert 'name="waitlist"' not in page.text
+    assert OVERRIDE not in page.text
+
+
 @pytest.mark.parametrize("htmx", [False, True], ids=["plain", "htmx"])
 async def test_nothing_is_sold_while_another_reason_refuses(
     console: Console, studio: BookingStudio, htmx: bool

@@ -20,7 +20,7 @@ from studiogate.cli.context import (
 )
 from studiogate.cli.explanations import explain
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
+from studiogate.domain.bookings.overrides import Override, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import attendance, desk, move, staff_bookings
 from studiogate.flows.bookings.attendance import Mark
@@ -63,7 +63,7 @@ def create(
     async def action(connection: Connection, access: Access) -> desk.Booked:
         booked = await desk.book_for_member(connection, access, wanted)
         if isinstance(booked, Refusal):
-            raise _problem(booked, {"class_id": class_id, "member_id": member_id})
+            raise _problem(booked, {"class_id": class_id, "member_id": member_id}, waits=join_waitlist)
         return booked
 
     _print_booked(act(data, studio, "class", class_id, action), as_json)
@@ -87,7 +87,7 @@ def move_booking(
     async def action(connection: Connection, access: Access) -> move.Moved:
         moved = await move.move_booking(connection, access, wanted)
         if isinstance(moved, Refusal):
-            raise _problem(moved, {"booking_id": booking_id, "class_id": class_id})
+            raise _problem(moved, {"booking_id": booking_id, "class_id": class_id}, waits=join_waitlist)
         return moved
 
     moved = act(data, studio, "booking", booking_id, action)
@@ -111,7 +111,7 @@ def _overridden(booked: desk.Booked) -> dict[str, list[str]]:
     return {"overridden_rules": [code.value for code in booked.overridden]}
 
 
-def _problem(refusal: Refusal, ids: dict[str, UUID]) -> CommandError:
+def _problem(refusal: Refusal, ids: dict[str, UUID], *, waits: bool = False) -> CommandError:
     """Return what was refused, by which rules, and whether an override helps."""
     if refusal.code is Code.NOT_FOUND:
         name = refusal.param or next(iter(ids))
@@ -122,7 +122,7 @@ def _problem(refusal: Refusal, ids: dict[str, UUID]) -> CommandError:
     text = refusal.message if rules else explain("booking", refusal)
     if len(rules) > 1:
         text += f" All reasons: {', '.join(rules)}."
-    if rules and all(code in OVERRIDABLE for code in rules):
+    if can_override(rules, waits=waits):
         text += " To book all the same, add --override --reason TEXT."
     return CommandError(text, refusal)
 

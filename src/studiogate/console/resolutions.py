@@ -1,6 +1,6 @@
 """The button that resolves a reason why somebody cannot book, check in or be promoted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -11,6 +11,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.bookings.overrides import ENTITLEMENT
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
+from studiogate.flows.bookings import book
 
 # In few words, for lists; the whole texts are the API's.
 SHORT: Mapping[str, str] = MappingProxyType(
@@ -68,6 +69,11 @@ def resolution(request: ConsoleRequest, code: str, ways: Ways) -> Resolution | N
     if code == Code.MEMBER_SUSPENDED and request.may(Permission.MEMBERS):
         return Resolution("End the suspension", ways.member)
     return None
+
+
+def can_join_waitlist(reasons: Iterable[book.Reason]) -> bool:
+    """Return whether the class is full, by the reasons of a validated booking, and has a place on its waitlist."""
+    return any(each["code"] == Code.CLASS_FULL and each["details"]["waitlist_available"] for each in reasons)
 
 
 def of_refusal(request: ConsoleRequest, refusal: Refusal, ways: Ways) -> Resolution | None:

@@ -1,7 +1,7 @@
 """Walk-in: find or create a member, sell them what they need, book and check them in, in one drawer."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from studiogate.console.framework.refusals import Resolution, shown, status_of
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.resolutions import Ways
-from studiogate.domain.bookings.overrides import ENTITLEMENT, OVERRIDABLE
+from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
@@ -116,28 +116,27 @@ async def _found(connection: Connection, request: ConsoleRequest, text: str) -> 
 async def _case(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
     """Return what booking this member would do now, and what can be sold and chosen."""
     judged = await book.validate(connection, request.access, WantedBooking(class_.id, member_id))
-    reasons = (
-        [] if isinstance(judged, Refusal) else _reasons(request, resolutions.at_the_desk(class_.id, member_id), judged)
-    )
-    codes = {reason.code for reason in reasons}
+    found = [] if isinstance(judged, Refusal) else judged["reasons"]
+    codes = {each["code"] for each in found}
+    waits = resolutions.can_join_waitlist(found)
     sells = bool(codes & ENTITLEMENT) and request.may(Permission.SALES)
     spots = await day.free_spots(connection, request.access, class_.id) if class_.spot_selection_mode else []
     return {
-        "reasons": reasons,
+        "reasons": _reasons(request, resolutions.at_the_desk(class_.id, member_id), found),
         **(await _offers(connection, request, class_, member_id) if sells else {"offers": [], "more": None}),
         "after": paging.cursor_of(request),
-        "can_override": bool(codes) and codes <= OVERRIDABLE,
-        "can_wait": Code.CLASS_FULL in codes,
-        "needs_only_sale": bool(codes) and codes <= ENTITLEMENT,
+        "can_override": can_override(codes, waits=waits),
+        "can_wait": waits,
+        "needs_only_sale": codes <= ENTITLEMENT | {Code.CLASS_FULL},
         "is_booked": bool(codes & {Code.ALREADY_BOOKED, Code.ALREADY_WAITLISTED}),
         "spots": [(spot.id, spot.label) for spot in spots],
         "can_check_in": request.may(Permission.ATTENDANCE),
     }
 
 
-def _reasons(request: ConsoleRequest, ways: Ways, judged: Mapping[str, Any]) -> list[Reason]:
+def _reasons(request: ConsoleRequest, ways: Ways, judged: Sequence[book.Reason]) -> list[Reason]:
     found = []
-    for each in judged["reasons"]:
+    for each in judged:
         # What the drawer itself offers needs no link to the drawer.
         resolves = None if each["code"] in ENTITLEMENT else resolutions.resolution(request, each["code"], ways)
         found.append(Reason(each["code"], each["message"], resolves))

@@ -14,8 +14,8 @@ from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.bookings.overrides import Override, can_override
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.bookings import book as validation
@@ -87,7 +87,7 @@ async def _confirm(request: ConsoleRequest, connection: Connection, member: Reco
         member,
         class_=class_,
         reasons=[(each, resolutions.resolution(request, each["code"], ways)) for each in reasons],
-        can_override=any(Code(each["code"]) in OVERRIDABLE for each in reasons),
+        can_override=can_override((each["code"] for each in reasons), waits=resolutions.can_join_waitlist(reasons)),
         spots=[(each.id, each.label) for each in spots],
     )
 

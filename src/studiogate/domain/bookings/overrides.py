@@ -9,7 +9,7 @@
   then it takes the credit that this one returned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -89,8 +89,19 @@ def binding_reasons(reasons: Sequence[Refusal], override: Override, *, waits: bo
     """Return the reasons that still refuse: without an override all of them. ``waits``: to join the waitlist."""
     if not override.wanted:
         return tuple(reasons)
-    allowed = OVERRIDABLE - {Code.CLASS_STARTED} if waits else OVERRIDABLE
+    allowed = _overridable(waits)
     return tuple(reason for reason in reasons if reason.code not in allowed)
+
+
+def can_override(codes: Iterable[str], *, waits: bool) -> bool:
+    """Return whether an override makes a booking possible that is refused for these reasons. ``waits``: it joins the
+    waitlist, so that a full class does not refuse it."""
+    standing = set(codes) - {Code.CLASS_FULL} if waits else set(codes)
+    return bool(standing) and standing <= _overridable(waits)
+
+
+def _overridable(waits: bool) -> frozenset[Code]:
+    return OVERRIDABLE - {Code.CLASS_STARTED} if waits else OVERRIDABLE
 
 
 def _with_credit(memberships: Sequence[MembershipFacts], returned_to: UUID | None) -> MembershipFacts | None:

@@ -1,7 +1,7 @@
 """Book a class (POST /bookings), and validate a booking beforehand."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -39,6 +39,14 @@ class WantedBooking(NamedTuple):
     @property
     def request(self) -> BookingRequest:
         return BookingRequest(self.join_waitlist, self.class_spot_id)
+
+
+class Reason(TypedDict):
+    """A reason of a validation, as it is answered."""
+
+    code: str
+    message: str
+    details: dict[str, object]
 
 
 async def book(queue: ClassQueue, database: Database, asked: Asked[WantedBooking]) -> idempotency.Outcome:
@@ -197,5 +205,5 @@ def _validation(decision: BookingDecision) -> dict[str, object]:
     }
 
 
-def _reasons(reasons: Sequence[Refusal]) -> list[dict[str, object]]:
+def _reasons(reasons: Sequence[Refusal]) -> list[Reason]:
     return [{"code": each.code.value, "message": each.message, "details": dict(each.details)} for each in reasons]
