@@ -139,6 +139,19 @@ def test_a_link_by_email(command_line: CommandLine, monkeypatch: pytest.MonkeyPa
     assert command_line.look(MAILS, member) == 3
 
 
+@pytest.mark.parametrize("options", [(), ("--mail",)], ids=["printed", "mailed"])
+@pytest.mark.parametrize("expires", ["0m", "367d"])
+def test_a_link_that_opens_the_form_for_too_long_or_not_at_all(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], expires: str
+) -> None:
+    _, (form, member) = command_line.studio(form_and_member)
+    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    said = command_line.type("form", "link", form, "--member", member, "--expires", expires, "--json", *options)
+    assert (said.status, said.json["error"]["code"]) == (1, "validation_error")
+    assert said.err == "error: The expiry must be in the future, at most 366 days from now.\n"
+    assert command_line.look(MAILS, member) == 0
+
+
 @pytest.mark.parametrize("status", ["archived", "draft"])
 def test_no_link_to_a_form_that_takes_no_submissions(command_line: CommandLine, status: str) -> None:
     _, (form, member) = command_line.studio(form_and_member)

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.instants import instants_at
+from studiogate.domain.names import MAXIMUM_REASON
 from tests.support.booking_studio import BookingStudio
 from tests.support.clock_changes import day_of_hours
 from tests.support.console import Console, texts
@@ -199,3 +200,16 @@ async def test_a_class_is_cancelled_after_its_preview(console: Console) -> None:
     assert entry["reason"] == "Flood"
     again = await console.post(path(class_id, "/cancel"), fields)
     assert (again.status_code, "This change of state is not possible." in texts(again)) == (409, True)
+
+
+@pytest.mark.parametrize("htmx", [False, True], ids=["plain", "htmx"])
+async def test_a_reason_that_is_too_long_is_refused_at_its_field(console: Console, htmx: bool) -> None:
+    class_id = await class_on(console.studio, day(1), title="Ride")
+    refused = await console.post(path(class_id, "/cancel"), {"reason": "x" * (MAXIMUM_REASON + 1)}, htmx=htmx)
+    assert refused.status_code == 422
+    assert f"must have at most {MAXIMUM_REASON} characters" in texts(refused)
+    field = 'data-field="reason"' if htmx else 'id="f-reason-fault"'
+    assert field in refused.text
+    assert (await console.studio.row("classes", class_id))["status"] == "scheduled"
+    longest = await console.post(path(class_id, "/cancel"), {"reason": "x" * MAXIMUM_REASON})
+    assert longest.status_code == 303

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.forms.link_mails import LIMIT, LINKS_PER_HOUR, NO_ADDRESS
+from studiogate.domain.forms.link_mails import LIMIT, LINKS_PER_HOUR, LONGEST_LINK_LIFE, NO_ADDRESS
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import staff as flow
 from studiogate.flows.forms.staff import QueuedLink, WantedLink
@@ -54,6 +54,32 @@ async def test_the_life_of_the_link_is_stored(studio: BookingStudio) -> None:
     await did(studio, flow.send_link, WantedLink(form, member, timedelta(hours=2)))
     (mail,) = await queued(studio)
     assert timedelta(hours=2) <= mail["expires_at"] - mail["created_at"] < timedelta(hours=3)
+
+
+LIVES = {
+    "none": (timedelta(0), False),
+    "negative": (timedelta(seconds=-1), False),
+    "short": (timedelta(seconds=1), True),
+    "longest": (LONGEST_LINK_LIFE, True),
+    "too long": (LONGEST_LINK_LIFE + timedelta(seconds=1), False),
+}
+
+
+@pytest.mark.parametrize(("life", "is_accepted"), LIVES.values(), ids=LIVES)
+async def test_how_long_a_link_may_open_a_form(studio: BookingStudio, life: timedelta, is_accepted: bool) -> None:
+    """Whether it is mailed or handed over."""
+    form, (member, _) = await studio.new_form(), await with_email(studio)
+    if is_accepted:
+        await did(studio, flow.send_link, WantedLink(form, member, life))
+        await did(studio, flow.link, form, member, life)
+        return
+    mailed = await refused(studio, flow.send_link, WantedLink(form, member, life))
+    made = await refused(studio, flow.link, form, member, life)
+    assert mailed == made
+    assert [(fault.loc, fault.msg) for fault in made.faults] == [
+        (("expires_at",), "must be in the future, at most 366 days from now")
+    ]
+    assert (await queued(studio), await entries(studio)) == ([], [])
 
 
 async def test_nobody_to_send_it_to(studio: BookingStudio) -> None:

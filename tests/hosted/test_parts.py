@@ -135,12 +135,11 @@ def test_the_command_makes_a_link_that_opens(site: Site, client: object, monkeyp
     assert plain.output.splitlines()[0].startswith(site.origin)
 
 
-@pytest.mark.parametrize("expires", ["0d", "400d", "soon"])
-def test_the_command_wants_a_sane_life(site: Site, monkeypatch: pytest.MonkeyPatch, expires: str) -> None:
+def test_the_command_wants_a_duration(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDIOGATE_DATABASE_URL", site.database_url)
     form, member = str(site.form_id("members-only")), str(site.member_id)
     assert (
-        CliRunner().invoke(commands(), ["form", "link", form, "--member", member, "--expires", expires]).exit_code == 2
+        CliRunner().invoke(commands(), ["form", "link", form, "--member", member, "--expires", "soon"]).exit_code == 2
     )
 
 

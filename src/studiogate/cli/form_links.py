@@ -1,6 +1,5 @@
 """studiogate form link: a signed link to a hosted form for one member, printed or sent by email."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypeVar
 from uuid import UUID
@@ -28,6 +27,7 @@ from studiogate.cli.mails import NO_SERVER
 from studiogate.cli.secret_key import OTHER_KEY
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer, SealError
+from studiogate.domain.forms.link_mails import LONGEST_LINK_LIFE
 from studiogate.domain.forms.signed_links import Link, link_path, make_link, open_link_secret
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import staff as flow
@@ -39,7 +39,6 @@ from studiogate.storage.forms import hosted as storage
 from studiogate.storage.forms.hosted import FormLinkFacts
 
 app = typer.Typer(help="Hosted forms.", no_args_is_help=True)
-MAX_LIFE = timedelta(days=366)
 Result = TypeVar("Result")
 
 
@@ -52,7 +51,9 @@ def forms() -> None:
 def link(
     form_id: Annotated[UUID, typer.Argument(metavar="FORM_ID", parser=parse_row_id)],
     member: Annotated[UUID, typer.Option(parser=parse_row_id, help="The id of the member that the link is for.")],
-    expires: Annotated[str, typer.Option(help="How long it opens the form: 30m, 24h, 7d.")] = "7d",
+    expires: Annotated[
+        str, typer.Option(help=f"How long it opens the form, at most {LONGEST_LINK_LIFE.days}d: 30m, 24h, 7d.")
+    ] = "7d",
     studio: Annotated[str | None, typer.Option(help="The studio's slug; needed only where ids repeat.")] = None,
     mail: Annotated[
         bool, typer.Option("--mail", help="Send it to the member by email instead of printing it.")
@@ -61,14 +62,12 @@ def link(
     data: DataFolder = None,
 ) -> None:
     """Print a link that opens a form for one member, or mail it; what is sent with it is theirs."""
-    life = duration(expires)
-    if not timedelta(0) < life <= MAX_LIFE:
-        raise typer.BadParameter(f"{expires!r} is not between a minute and {MAX_LIFE.days} days.")
+    wanted = WantedLink(form_id, member, duration(expires))
     if mail:
-        _mail(WantedLink(form_id, member, life), studio, data, as_json=as_json)
+        _mail(wanted, studio, data, as_json=as_json)
         return
-    facts = on_database(data, lambda connection: _link_facts(connection, studio, form_id, member))
-    made = Link(member, facts.now + life)
+    facts = on_database(data, lambda connection: _link_facts(connection, studio, wanted))
+    made = Link(member, facts.now + wanted.life)
     url = _address(facts, make_link(_secret(facts, data), form_id, made), data)
     if as_json:
         print_json({"url": url, "form_id": str(form_id), "member_id": str(member), "expires_at": made.expires_at})
@@ -82,8 +81,7 @@ def _mail(wanted: WantedLink, slug: str | None, data: Path | None, *, as_json: b
         raise CommandError(f"Nothing was queued. {NO_SERVER}")
 
     async def send(connection: Connection, access: Access) -> QueuedLink | Refusal:
-        outcome = await flow.send_link(connection, access, wanted)
-        return _found(outcome, wanted.form_id, wanted.member_id)
+        return _found(await flow.send_link(connection, access, wanted), wanted)
 
     async def work(connection: Connection) -> QueuedLink:
         access = await _access(connection, slug, wanted.form_id)
@@ -112,19 +110,19 @@ def _secret(facts: FormLinkFacts, data: Path | None) -> bytes:
         raise CommandError(OTHER_KEY) from None
 
 
-async def _link_facts(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> FormLinkFacts:
-    access = await _access(connection, slug, form_id)
-    facts = _found(await flow.link(connection, access, form_id, member_id), form_id, member_id)
+async def _link_facts(connection: Connection, slug: str | None, wanted: WantedLink) -> FormLinkFacts:
+    access = await _access(connection, slug, wanted.form_id)
+    facts = _found(await flow.link(connection, access, *wanted), wanted)
     if isinstance(facts, Refusal):
         raise CommandError(explain("form", facts), facts)
     return facts
 
 
-def _found(outcome: Result | Refusal, form_id: UUID, member_id: UUID) -> Result | Refusal:
+def _found(outcome: Result | Refusal, wanted: WantedLink) -> Result | Refusal:
     """Return what the flow returned, unless there is no such form or member."""
     if not isinstance(outcome, Refusal) or outcome.code is not Code.NOT_FOUND:
         return outcome
-    raise no_such("member", member_id) if "kind" in outcome.details else no_such("form", form_id)
+    raise no_such("member", wanted.member_id) if "kind" in outcome.details else no_such("form", wanted.form_id)
 
 
 async def _access(connection: Connection, slug: str | None, form_id: UUID) -> Access:

@@ -15,8 +15,6 @@ from studiogate.flows.bookings import affected, staff
 from studiogate.flows.bookings.affected import AffectedMember
 from studiogate.web.response import Answer
 
-LONGEST_REASON = 500
-
 
 @page("GET", "/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
 async def preview_cancel(request: ConsoleRequest) -> Answer:
@@ -61,9 +59,10 @@ async def cancel_class(request: ConsoleRequest) -> Answer:
     found = await read_class(request)
     if found is None:
         return request.not_found()
-    class_id, reason = found.row["id"], request.form.get("reason", "").strip()[:LONGEST_REASON] or None
+    class_id, reason = found.row["id"], request.form.get("reason", "").strip() or None
     outcome = await run(request, lambda connection, access: staff.cancel_class(connection, access, class_id, reason))
     if isinstance(outcome, Refusal):
-        return request.refused(outcome, class_path(class_id))
+        # A class that is cancelled by now is shown; there is no question any more.
+        return request.refused(outcome, class_path(class_id, "/cancel" if outcome.faults else ""))
     text = f"{found.row['title']} is cancelled: {counted(outcome.bookings_cancelled, 'booking')}"
     return done(request, week_of_class(found), f"{text}, {counted(outcome.credits_returned, 'credit')} returned.")

@@ -1,4 +1,4 @@
-"""Mails with a signed link to a form: when one may be queued for a member, and when one is no longer sent."""
+"""Signed links to a form: how long they open it, when one may be mailed to a member, and when it no longer is."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -8,10 +8,19 @@ from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.refusals import Code, Fault, Refusal
 
 LINK_LIFE = timedelta(days=7)
+LONGEST_LINK_LIFE = timedelta(days=366)
 # Per member: a mail that was asked for again and again must not flood a mailbox.
 LINKS_PER_HOUR = 3
 LIMIT = "form_links_per_hour"
 NO_ADDRESS = Fault(("email",), "value_error", "is missing: enter one for the member, or hand the link over yourself")
+
+
+def refused_life(life: timedelta) -> Refusal | None:
+    """Refuse a link that opens the form for too long, or not at all."""
+    if timedelta(0) < life <= LONGEST_LINK_LIFE:
+        return None
+    wrong = f"must be in the future, at most {LONGEST_LINK_LIFE.days} days from now"
+    return Refusal(Code.VALIDATION_ERROR, faults=(Fault(("expires_at",), "value_error", wrong),))
 
 
 class Delivery(NamedTuple):

@@ -9,7 +9,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.form_body import read_form
 from studiogate.domain.forms.acceptance import not_accepting
-from studiogate.domain.forms.link_mails import LINK_LIFE, queue_refusal
+from studiogate.domain.forms.link_mails import LINK_LIFE, queue_refusal, refused_life
 from studiogate.domain.people import masked_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -90,9 +90,14 @@ async def files(connection: Connection, access: Access, submission_id: UUID) -> 
 
 
 @staff_flow(Permission.SUBMISSIONS)
-async def link(connection: Connection, access: Access, form_id: UUID, member_id: UUID) -> FormLinkFacts | Refusal:
+async def link(
+    connection: Connection, access: Access, form_id: UUID, member_id: UUID, life: timedelta = LINK_LIFE
+) -> FormLinkFacts | Refusal:
     """Return what a signed link to a form is made from, and record for which member it was made. Refused if the form
     takes no submissions now: the link would open nothing."""
+    refusal = refused_life(life)
+    if refusal is not None:
+        return refusal
     facts = await hosted.find_form_link_facts(connection, access, form_id, member_id)
     form = await find_form(connection, access, form_id)
     if facts is None or form is None:
@@ -110,6 +115,9 @@ async def link(connection: Connection, access: Access, form_id: UUID, member_id:
 async def send_link(connection: Connection, access: Access, wanted: WantedLink) -> QueuedLink | Refusal:
     """Queue a mail with a signed link to a form for a member. The worker reads the address and signs the link when it
     sends the mail. The member is locked: mails are counted one sender at a time, and an erasure waits."""
+    refusal = refused_life(wanted.life)
+    if refusal is not None:
+        return refusal
     member = await locked_member(connection, access, wanted.member_id)
     if isinstance(member, Refusal):
         return NO_MEMBER if member.code is Code.NOT_FOUND else member
