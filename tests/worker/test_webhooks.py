@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ import pytest
 
 from bench.webhook_receiver import OK, Received, answer, receiving
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.webhooks.retry_schedule import Attempted
+from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, Attempted
 from studiogate.flows import deliveries as flow
 from studiogate.flows import webhooks
 from studiogate.storage.webhooks import claims, deliveries
@@ -191,6 +192,18 @@ async def test_nothing_is_claimed_for_a_disabled_endpoint(webhook_studio: Webhoo
     assert await claims.claim(connection, access, {}, 4, uuid4()) == []
     await connection.execute("update webhook_endpoints set enabled = true")
     assert len(await claims.claim(connection, access, {}, 4, uuid4())) == 1
+
+
+async def test_an_endpoint_that_keeps_failing_gets_one_attempt_at_a_time(webhook_studio: WebhookStudio) -> None:
+    connection, access = webhook_studio.connection, webhook_studio.access
+    await webhook_studio.endpoint("http://127.0.0.1:1/")
+    for _ in range(5):
+        await webhook_studio.change()
+    await webhook_studio.number()
+    for failing, attempts in ((FAILING_SLOWS - timedelta(microseconds=1), 3), (FAILING_SLOWS, 1)):
+        async with connection.transaction():  # now() stands still
+            await connection.execute("update webhook_endpoints set failing_since = now() - $1::interval", failing)
+            assert len(await claims.claim(connection, access, {}, 3, uuid4())) == attempts
 
 
 async def test_five_days_of_failure_disable_and_enabling_goes_on(webhook_studio: WebhookStudio) -> None:

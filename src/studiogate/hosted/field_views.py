@@ -11,6 +11,7 @@ from markupsafe import Markup
 from studiogate.domain.forms.answer_checks import max_rating
 from studiogate.domain.forms.answers import consent_text
 from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.upload_limits import DEFAULT_MAX_FILE_SIZE, size_limit
 from studiogate.domain.forms.visibility import rule_texts
 from studiogate.hosted.messages import file_limits
 from studiogate.hosted.option_markup import Options, options_of
@@ -20,7 +21,6 @@ from studiogate.hosted.steps import EMAIL, NAME, Field, Plan, contact_place
 from studiogate.hosted.templating import render_field
 from studiogate.storage.forms.hosted import KeptUpload
 
-DEFAULT_MAX_FILE = 10 * 1024 * 1024
 # Label, autocomplete token and width of each line.
 ADDRESS_PARTS = (
     ("Street and number", "address-line1", "wide"),
@@ -75,7 +75,7 @@ class FieldView:
     uploads: Sequence[KeptUpload] = ()
     typed_name: str = ""
     accept: str = ""
-    max_file: int = DEFAULT_MAX_FILE
+    max_file: int = DEFAULT_MAX_FILE_SIZE
     multiple: bool = False
     buttons: bool = False
     text: str = ""
@@ -182,17 +182,12 @@ def _unanswered(field: Field, id_: str, *, is_visible: bool) -> FieldView:
         options=options_of(field) if kind in _WITH_OPTIONS else _NO_OPTIONS,
         parts=_parts(key, ()) if kind == FieldType.ADDRESS else (),
         accept=_text(field.get("accept")),
-        max_file=_max_file(field),
-        limits=file_limits(field, _max_file(field)) if kind == FieldType.FILE_UPLOAD else "",
+        max_file=size_limit(field),
+        limits=file_limits(field, size_limit(field)) if kind == FieldType.FILE_UPLOAD else "",
         multiple=field.get("multiple") is True,
         buttons=field.get("options_layout") == "buttons",
         text=consent_text(field) if kind == FieldType.CONSENT else _text(field.get("signature_purpose")),
     )
-
-
-def _max_file(field: Field) -> int:
-    given = field.get("max_file_size")
-    return given if isinstance(given, int) else DEFAULT_MAX_FILE
 
 
 def _text(value: object) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from urllib.parse import unquote
 
+from studiogate.domain.forms.upload_limits import size_limit
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
@@ -70,7 +71,7 @@ class Receiver:
         full = flow.room_refusal(self._runtime.settings)
         if full is not None:
             return full
-        most = flow.size_limit(form.fields.get(key, {}))
+        most = size_limit(form.fields.get(key, {}))
         with IncomingFile(self._folder, access.studio_id) as file:
             async for piece in content:
                 if file.size + len(piece) > most:

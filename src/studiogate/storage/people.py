@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.leads import first_state
 from studiogate.storage.db.pool import Connection
 
 # The number of locks for all emails of a studio: an import of 100,000 members must not need 100,000 locks.
@@ -25,8 +26,7 @@ LOCK_LEADS = f"""
       and {IS_MEMBER.format(studio="$1", email="l.email")}
     order by l.id for no key update of l"""
 
-CONVERT = """
-    update leads set status = 'converted', lifecycle_stage = 'member' where studio_id = $1 and id = any($2::uuid[])"""
+CONVERT = "update leads set status = $3, lifecycle_stage = $4 where studio_id = $1 and id = any($2::uuid[])"
 
 ADOPT_SUBMISSIONS = """
     update form_submissions n set member_id = m.id from members m
@@ -46,7 +46,7 @@ async def lock_leads_of_members(connection: Connection, access: Access, emails: 
 
 
 async def convert(connection: Connection, access: Access, lead_ids: Sequence[UUID]) -> None:
-    await connection.execute(CONVERT, access.studio_id, lead_ids)
+    await connection.execute(CONVERT, access.studio_id, lead_ids, *first_state(is_member=True))
 
 
 async def adopt_submissions(connection: Connection, access: Access, emails: Sequence[str]) -> None:

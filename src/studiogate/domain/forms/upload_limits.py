@@ -1,4 +1,4 @@
-"""Limits on the number and total size of files per submission, form and studio."""
+"""Limits on the size of a file, and on the number and total size of files per submission, form and studio."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,13 @@ MAX_FILES_PER_SUBMISSION = 20
 MAX_FILES_PER_FORM = 20_000
 MAX_FILES_PER_STUDIO = 100_000
 MEBIBYTE = 1024 * 1024
+DEFAULT_MAX_FILE_SIZE = 10 * MEBIBYTE
+
+
+def size_limit(field: Mapping[str, object]) -> int:
+    """Return the size of the largest file that a field takes."""
+    given = field.get("max_file_size")
+    return given if isinstance(given, int) else DEFAULT_MAX_FILE_SIZE
 
 
 def file_keys(fields: Sequence[Mapping[str, object]]) -> list[str]:

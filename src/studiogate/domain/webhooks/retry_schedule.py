@@ -10,6 +10,8 @@ ATTEMPT_SECONDS = 15.0
 LEASE = timedelta(seconds=ATTEMPT_SECONDS + 10)
 BOTH_SECRETS = timedelta(hours=24)
 FAILING_DISABLES = timedelta(days=5)
+# An endpoint that keeps failing gets one attempt at a time, so that it delays little else.
+FAILING_SLOWS = timedelta(seconds=30)
 LONGEST_RETRY_AFTER = timedelta(hours=24)
 MAXIMUM_ENDPOINTS = 20  # per studio
 MAXIMUM_WAITING = 10_000  # deliveries per endpoint

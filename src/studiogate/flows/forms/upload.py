@@ -10,7 +10,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, exists_for, not_accepting
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.file_content import accepted, examine, plain_filename
-from studiogate.domain.forms.upload_limits import MEBIBYTE, UploadQuota
+from studiogate.domain.forms.upload_limits import DEFAULT_MAX_FILE_SIZE, MEBIBYTE, UploadQuota, size_limit
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.settings import Settings
 from studiogate.storage.db.pool import Connection, Database
@@ -22,7 +22,6 @@ from studiogate.storage.upload_folder import IncomingFile, UploadFolder
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 DISK_IS_FULL = Refusal(Code.STORAGE_UNAVAILABLE)
-DEFAULT_MAX_SIZE = 10 * 1024 * 1024
 FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
 NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload field with this key")
 
@@ -38,12 +37,7 @@ class FormForUpload:
     @property
     def largest(self) -> int:
         """The largest size that any field accepts: how much to read before the field is known."""
-        return max((size_limit(each) for each in self.fields.values()), default=DEFAULT_MAX_SIZE)
-
-
-def size_limit(field: Mapping[str, object]) -> int:
-    given = field.get("max_file_size")
-    return given if isinstance(given, int) else DEFAULT_MAX_SIZE
+        return max((size_limit(each) for each in self.fields.values()), default=DEFAULT_MAX_FILE_SIZE)
 
 
 async def form_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:

@@ -10,19 +10,19 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.webhooks.retry_schedule import LEASE, Attempted, Verdict
+from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, LEASE, Attempted, Verdict
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import EVENT
 from studiogate.storage.webhooks.deliveries import VISIBLE
 
 # $1 studio, $2 and $3 attempts in progress by endpoint in this process, $4 the most attempts in progress per endpoint,
-# $5 the claim, $6 the lease. An endpoint that keeps failing gets one attempt at a time, so that it delays little else.
+# $5 the claim, $6 the lease, $7 after how long a failing endpoint gets one attempt at a time.
 # now(), not clock_timestamp(): a volatile bound could not use the index.
 CLAIM = f"""
     with room as (
         select e.id, e.enabled, greatest(0,
-            case when e.failing_since <= now() - interval '30 seconds' then 1 else $4 end
+            case when e.failing_since <= now() - $7::interval then 1 else $4 end
             - coalesce((select b.count from unnest($2::uuid[], $3::integer[]) b(id, count) where b.id = e.id), 0)
             ) as places
         from webhook_endpoints e where e.studio_id = $1 and e.deleted_at is null
@@ -104,9 +104,8 @@ async def claim(
     connection: Connection, access: Access, under_way: Mapping[UUID, int], places: int, token: UUID
 ) -> list[Claimed]:
     """Lease due deliveries of one studio, for at most ``places`` concurrent attempts per endpoint."""
-    rows = await connection.fetch(
-        CLAIM, access.studio_id, list(under_way), list(under_way.values()), places, token, LEASE
-    )
+    busy = list(under_way), list(under_way.values())
+    rows = await connection.fetch(CLAIM, access.studio_id, *busy, places, token, LEASE, FAILING_SLOWS)
     return [
         Claimed(
             row["id"],

@@ -11,6 +11,7 @@ from studiogate.api.framework.operations import READING, WRITING, Uuid, Wire, op
 from studiogate.api.framework.params import PathId
 from studiogate.api.framework.route import Caller, LeanRoute, limited, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.forms.upload_limits import size_limit
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
@@ -139,7 +140,7 @@ async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> 
 def _file_too_large(form: FormForUpload, parts: "_Parts") -> Refusal:
     """Refuse with the field's limit if its key arrived before the file, else with the largest of any field."""
     field = form.fields.get(parts.field_key or "")
-    return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": flow.size_limit(field) if field else form.largest}, "file")
+    return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": size_limit(field) if field else form.largest}, "file")
 
 
 async def _recorded(
