@@ -15,9 +15,9 @@ from studiogate.api.app import ROUTES, PartnerApp
 from studiogate.api.framework.errors import RETRYABLE, STATUS, refused
 from studiogate.domain.keys import new_credential_id, new_key
 from studiogate.domain.refusals import MESSAGES, Code, Refusal
-from studiogate.flows import keys
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from tests.support.asgi import AsgiResponse, ask, assert_common, assert_refused, post
+from tests.support.keys import revoke
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -42,7 +42,7 @@ async def some(shared_api: PartnerApi, studios: list[Studio], key: str) -> Keys:
     connection, studio = shared_api.connection, studios[0]
     expired = await issue_key(connection, studio, expires_at=clock.now() - timedelta(seconds=1))
     revoked = await issue_key(connection, studio)
-    await keys.revoke(connection, revoked.split("_")[2])
+    await revoke(connection, revoked.split("_")[2])
     narrow = await issue_key(connection, studio, "studio:read")
     return Keys(key, narrow, expired, revoked, new_key(new_credential_id(), test=False))
 

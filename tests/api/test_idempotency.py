@@ -15,7 +15,6 @@ import pytest
 
 from studiogate.domain.access import Access
 from studiogate.flows import housekeeping
-from studiogate.flows import keys as key_flow
 from studiogate.flows.bookings import staff
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
@@ -25,6 +24,7 @@ from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
 from tests.support.deadlines import LONG
 from tests.support.direct_client import DirectResponse, ask
+from tests.support.keys import rotate
 from tests.support.partner_api import PREFIX, open_partner_api
 from tests.support.seed import issue_key
 
@@ -163,7 +163,7 @@ async def test_a_replay_outlives_a_restart(studio: BookingStudio) -> None:
 async def test_a_replay_outlives_a_rotation(studio: BookingStudio) -> None:
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
-    rotated = await key_flow.rotate(studio.api.connection, studio.key.split("_")[2], timedelta(0))
+    rotated = await rotate(studio.api.connection, studio.key.split("_")[2], timedelta(0))
     studio.api.app.authenticator._cache.clear()
     assert (await studio.post(body, "key-0001")).status == 401
     assert_replay(await studio.post(body, "key-0001", key=rotated.key), first)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from studiogate.domain.access import Scope
-from studiogate.flows import keys
 from tests.support.direct_client import DirectResponse, ask
+from tests.support.keys import rotate
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -58,7 +58,7 @@ async def test_a_response_to_the_old_secret_says_when_it_ends(
     assert EXPIRES not in dict((await read(api, old)).headers)
     if key_ends is not None:
         await api.connection.execute("update credentials set expires_at = now() + $1", key_ends)
-    rotated = await keys.rotate(api.connection, old.split("_")[2], timedelta(hours=1))
+    rotated = await rotate(api.connection, old.split("_")[2], timedelta(hours=1))
     headers = dict((await read(api, rotated.key)).headers)
     assert EXPIRES not in headers
     for path, status in (("/key", 200), ("/studio", 200), ("/nothing", 404)):

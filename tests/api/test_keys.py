@@ -12,13 +12,15 @@ import pytest
 from studiogate import clock
 from studiogate.api.framework import auth
 from studiogate.domain import keys as domain
-from studiogate.domain.access import operator_access
+from studiogate.domain.access import Access, operator_access
 from studiogate.domain.instants import instant_text
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import keys
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studio_storage
 from tests.support.asgi import AsgiResponse, ask, assert_refused, post
 from tests.support.deadlines import LONG
+from tests.support.keys import revoke, rotate
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -44,6 +46,10 @@ def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
 class ApiStudio:
     api: PartnerApi
     studio: Studio
+
+    @property
+    def operator(self) -> Access:
+        return operator_access(self.studio.studio_id, "ada")
 
     async def key(self, *scopes: str, **options: Any) -> str:
         return await issue_key(self.api.connection, self.studio, *scopes, **options)
@@ -73,7 +79,7 @@ def credential_id(key: str) -> str:
 
 
 async def test_every_action_on_a_key_is_in_the_audit_log(api_studio: ApiStudio) -> None:
-    connection, access = api_studio.api.connection, operator_access(api_studio.studio.studio_id, "ada")
+    connection, access = api_studio.api.connection, api_studio.operator
     location, *_ = await studio_storage.location_ids(connection, access)
     expires = datetime(2031, 5, 1, 12, tzinfo=UTC)
     wanted = keys.KeyRequest(" App ", ["studio:read"], [location], expires, 50)
@@ -81,10 +87,10 @@ async def test_every_action_on_a_key_is_in_the_audit_log(api_studio: ApiStudio) 
     plain = await keys.issue(connection, access, keys.KeyRequest("Plain", ["studio:read"]))
     assert isinstance(issued, keys.IssuedKey)
     assert isinstance(plain, keys.IssuedKey)
-    rotated = await keys.rotate(connection, issued.id, timedelta(hours=1), "ada")
+    rotated = await rotate(connection, issued.id, timedelta(hours=1), "ada")
     assert rotated.old_key_expires_at is not None
     for _ in range(2):
-        await keys.revoke(connection, issued.id, "ada")
+        await revoke(connection, issued.id, "ada")
     query = """
         select action, changes::text as changes, actor_name, channel from audit_log
         where studio_id = $1 and subject_id = $1 and action like 'key.%' order by occurred_at, id"""
@@ -121,7 +127,7 @@ async def test_the_database_holds_no_secret(api_studio: ApiStudio) -> None:
     """Neither key nor secret occurs in any column of any table, as text or as bytes."""
     connection = api_studio.api.connection
     key = await api_studio.key()
-    rotated = (await keys.rotate(connection, credential_id(key), timedelta(hours=1))).key
+    rotated = (await rotate(connection, credential_id(key), timedelta(hours=1))).key
     for each in (key, rotated):
         assert (await api_studio.studio_with(each)).status == 200
     await api_studio.api.app.authenticator.flush_last_use()
@@ -155,7 +161,7 @@ async def test_test_studios_have_test_keys(api_studio: ApiStudio, test: bool) ->
     key = await issue_key(api_studio.api.connection, studio)
     kind = "sgk_test_" if test else "sgk_live_"
     assert key.startswith(kind)
-    rotated = await keys.rotate(api_studio.api.connection, credential_id(key), timedelta(0))
+    rotated = await rotate(api_studio.api.connection, credential_id(key), timedelta(0))
     assert rotated.key.startswith(kind)
 
 
@@ -196,7 +202,7 @@ async def test_expiry(api_studio: ApiStudio, time_: Time) -> None:
 async def test_revocation_is_felt_within_5_seconds(api_studio: ApiStudio, time_: Time) -> None:
     key = await api_studio.key()
     assert (await api_studio.studio_with(key)).status == 200
-    await keys.revoke(api_studio.api.connection, credential_id(key))
+    await revoke(api_studio.api.connection, credential_id(key))
     time_.ahead = 5.0
     assert_refused(await api_studio.studio_with(key), "revoked_api_key")
 
@@ -205,7 +211,7 @@ async def test_a_busy_key_is_looked_up_again_all_the_same(api_studio: ApiStudio,
     """Continuous requests do not keep an outdated credential in the cache."""
     key = await api_studio.key()
     assert (await api_studio.studio_with(key)).status == 200
-    await keys.revoke(api_studio.api.connection, credential_id(key))
+    await revoke(api_studio.api.connection, credential_id(key))
     answers = []
     for step in range(25):
         time_.ahead = step * 0.2
@@ -250,7 +256,7 @@ async def test_a_credential_is_read_once_in_a_while(
 async def test_no_request_waits_for_the_lookup_of_a_busy_key(api_studio: ApiStudio, time_: Time) -> None:
     key = await api_studio.key()
     assert (await api_studio.studio_with(key)).status == 200
-    await keys.revoke(api_studio.api.connection, credential_id(key))
+    await revoke(api_studio.api.connection, credential_id(key))
     authenticator, database = api_studio.api.app.authenticator, api_studio.api.app._runtime.database
     held = [await database.acquire() for _ in range(database.use[0])]
     time_.ahead = auth.REFRESH_SECONDS
@@ -295,7 +301,7 @@ async def test_the_cache_has_a_size(api_studio: ApiStudio, monkeypatch: pytest.M
 @pytest.mark.parametrize("overlap", [timedelta(0), timedelta(hours=24), timedelta(days=7)])
 async def test_rotation(api_studio: ApiStudio, time_: Time, overlap: timedelta) -> None:
     old = await api_studio.key()
-    new = (await keys.rotate(api_studio.api.connection, credential_id(old), overlap)).key
+    new = (await rotate(api_studio.api.connection, credential_id(old), overlap)).key
     assert credential_id(new) == credential_id(old)
     assert new != old
     if overlap:
@@ -310,15 +316,16 @@ async def test_a_rotated_key_works_at_once(api_studio: ApiStudio) -> None:
     """Also in a process that has just looked up the credential."""
     old = await api_studio.key()
     assert (await api_studio.studio_with(old)).status == 200
-    new = (await keys.rotate(api_studio.api.connection, credential_id(old), timedelta(hours=1))).key
+    new = (await rotate(api_studio.api.connection, credential_id(old), timedelta(hours=1))).key
     assert {(await api_studio.studio_with(key)).status for key in (new, old)} == {200}
 
 
 @pytest.mark.parametrize("overlap", [timedelta(days=8), timedelta(days=7, seconds=1), timedelta(seconds=-1)])
 async def test_overlaps_out_of_bounds(api_studio: ApiStudio, overlap: timedelta) -> None:
     key = await api_studio.key()
-    with pytest.raises(domain.KeyProblemError, match="between 0 and 7d"):
-        await keys.rotate(api_studio.api.connection, credential_id(key), overlap)
+    refusal = await keys.rotate_key(api_studio.api.connection, api_studio.operator, credential_id(key), overlap)
+    assert isinstance(refusal, Refusal)
+    assert [(each.loc, each.msg) for each in refusal.faults] == [(("overlap",), "must be between 0 and 7d")]
     left = "select count(*) from credential_secrets where credential_id = $1"
     assert await api_studio.api.connection.fetchval(left, credential_id(key)) == 1
 
@@ -326,8 +333,8 @@ async def test_overlaps_out_of_bounds(api_studio: ApiStudio, overlap: timedelta)
 async def test_rotating_again_does_not_prolong_the_oldest(api_studio: ApiStudio, time_: Time) -> None:
     first = await api_studio.key()
     connection, id_ = api_studio.api.connection, credential_id(first)
-    second = (await keys.rotate(connection, id_, timedelta(hours=1))).key
-    third = (await keys.rotate(connection, id_, timedelta(days=7))).key
+    second = (await rotate(connection, id_, timedelta(hours=1))).key
+    third = (await rotate(connection, id_, timedelta(days=7))).key
     time_.ahead = 2 * 3600
     assert_refused(await api_studio.studio_with(first), "expired_api_key")
     assert {(await api_studio.studio_with(key)).status for key in (second, third)} == {200}
@@ -336,35 +343,37 @@ async def test_rotating_again_does_not_prolong_the_oldest(api_studio: ApiStudio,
 async def test_rotation_does_not_outlive_expiry_or_revocation(api_studio: ApiStudio, time_: Time) -> None:
     connection = api_studio.api.connection
     key = await api_studio.key(expires_at=clock.now() + timedelta(hours=1))
-    new = (await keys.rotate(connection, credential_id(key), timedelta(days=7))).key
+    new = (await rotate(connection, credential_id(key), timedelta(days=7))).key
     time_.ahead = 2 * 3600
     for each in (key, new):
         assert_refused(await api_studio.studio_with(each), "expired_api_key")
     key = await api_studio.key()
-    new = (await keys.rotate(connection, credential_id(key), timedelta(days=7))).key
-    await keys.revoke(connection, credential_id(key))
+    new = (await rotate(connection, credential_id(key), timedelta(days=7))).key
+    await revoke(connection, credential_id(key))
     for each in (key, new):
         assert_refused(await api_studio.studio_with(each), "revoked_api_key")
-    with pytest.raises(domain.KeyProblemError, match="is revoked"):
-        await keys.rotate(connection, credential_id(key), timedelta(0))
+    again = await keys.rotate_key(connection, api_studio.operator, credential_id(key), timedelta(0))
+    assert again == keys.REVOKED
 
 
-@pytest.mark.parametrize(
-    "call", [lambda c: keys.rotate(c, "AAAAAAAA", timedelta(0)), lambda c: keys.revoke(c, "'; --")]
-)
-async def test_unknown_credentials(api_studio: ApiStudio, call: Any) -> None:
-    with pytest.raises(domain.KeyProblemError, match="There is no key"):
-        await call(api_studio.api.connection)
+async def test_unknown_credentials(api_studio: ApiStudio) -> None:
+    connection, access = api_studio.api.connection, api_studio.operator
+    for done in (
+        await keys.rotate_key(connection, access, "AAAAAAAA", timedelta(0)),
+        await keys.revoke_key(connection, access, "'; --"),
+    ):
+        assert isinstance(done, Refusal)
+        assert done.code is Code.NOT_FOUND
 
 
 async def test_idempotency_survives_rotation(api_studio: ApiStudio, time_: Time) -> None:
     """The namespace is the credential, not the secret: a retry with the new key is a replay."""
     old = await api_studio.key()
-    new = (await keys.rotate(api_studio.api.connection, credential_id(old), timedelta(0))).key
+    new = (await rotate(api_studio.api.connection, credential_id(old), timedelta(0))).key
     body = {"class_id": str(api_studio.studio.first("class")), "member_id": str(api_studio.studio.ids["member"][2])}
     first = await post(api_studio.api.app, "/bookings", new, body, ("idempotency-key", "same-key-1"))
     assert first.status == 201
-    newer = (await keys.rotate(api_studio.api.connection, credential_id(old), timedelta(hours=1))).key
+    newer = (await rotate(api_studio.api.connection, credential_id(old), timedelta(hours=1))).key
     time_.ahead = 5.0
     for key in (new, newer):
         again = await post(api_studio.api.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
@@ -392,7 +401,7 @@ async def test_a_replay_needs_its_scope_again(api_studio: ApiStudio, time_: Time
     await connection.execute("update credentials set scopes = array['bookings:read'] where id = $1", id_)
     time_.ahead = 10.0
     assert_refused(await post(*asked), "insufficient_scope")
-    await keys.revoke(connection, id_)
+    await revoke(connection, id_)
     time_.ahead = 15.0
     assert_refused(await post(*asked), "revoked_api_key")
 

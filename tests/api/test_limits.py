@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studiogate import clock
-from studiogate.flows import keys
 from studiogate.web import limits
 from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.deadlines import LONG
+from tests.support.keys import rotate
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -302,7 +302,7 @@ async def test_a_limit_belongs_to_the_credential(limited: ApiStudio, time_: Time
     """Not to the address, and not to the secret: rotating a key does not raise its limit."""
     time_.now += 4000
     mine = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
-    new = (await keys.rotate(limited.api.connection, mine.split("_")[2], timedelta(hours=1))).key
+    new = (await rotate(limited.api.connection, mine.split("_")[2], timedelta(hours=1))).key
     responses = [await limited.studio_with(each, f"192.0.2.{n}") for n, each in enumerate((mine, new, mine, new))]
     assert [each.status for each in responses] == [200, 200, 429, 429]
     other = await issue_key(limited.api.connection, limited.studio, rate_limit=1)

@@ -8,9 +8,9 @@ import pytest
 from studiogate import telemetry
 from studiogate.api.framework import auth
 from studiogate.domain import keys
-from studiogate.flows import keys as key_flow
 from tests.support.asgi import ask
 from tests.support.deadlines import LONG
+from tests.support.keys import rotate
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import issue_key, seed_studio
 
@@ -51,7 +51,7 @@ async def test_a_rotated_key_works_at_once(api: PartnerApi) -> None:
     assert (await ask(api.app, "GET", "/studio", key=key)).status == 200
     parsed = keys.parse(key)
     assert parsed is not None
-    rotated = await key_flow.rotate(api.connection, parsed.credential_id, timedelta(hours=24))
+    rotated = await rotate(api.connection, parsed.credential_id, timedelta(hours=24))
     assert (await ask(api.app, "GET", "/studio", key=rotated.key)).status == 200
 
 
@@ -83,7 +83,7 @@ async def test_a_secret_that_is_newer_than_the_shared_lookup_works(
     monkeypatch.setattr(authenticator, "_look_up", delayed)
     first = asyncio.create_task(authenticator.authenticate(key.encode()))
     await has_read.wait()
-    rotated = await key_flow.rotate(api.connection, parsed.credential_id, timedelta(hours=24))
+    rotated = await rotate(api.connection, parsed.credential_id, timedelta(hours=24))
     authenticator._cache.clear()  # what the first lookup read, which would expire by itself
     second = asyncio.create_task(authenticator.authenticate(rotated.key.encode()))
     await asyncio.sleep(0)  # it joins the lookup

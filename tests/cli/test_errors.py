@@ -67,7 +67,9 @@ def test_an_error_is_json_as_well(command_line: CommandLine) -> None:
         assert unknown.json["error"]["code"] == "not_found"
         assert f"`studiogate {listed} --studio SLUG` shows them." in unknown.err
     assert command_line.type("room", "list", "--studio", "gone", "--json").json["error"]["code"] == "not_found"
-    assert command_line.type("key", "revoke", "AAAAAAAA", "--json").json["error"]["code"] == "command_failed"
+    assert command_line.type("key", "revoke", "AAAAAAAA", "--json").json["error"]["code"] == "not_found"
+    both = command_line.type("key", "change", "AAAAAAAA", "--rate-limit", 5, "--clear", "rate_limit", "--json")
+    assert both.json["error"]["code"] == "command_failed", "no flow has answered"
 
 
 @pytest.mark.parametrize(

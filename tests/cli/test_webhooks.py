@@ -8,6 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.flows import webhooks
+from studiogate.storage import keys as storage
+from studiogate.storage.db.pool import TransactionConflictError
 from tests.cli import test_staff
 from tests.cli.test_staff import CommandLine
 from tests.support.booking_studio import BookingStudio
@@ -101,12 +103,68 @@ def test_the_limits_of_a_new_key(command_line: CommandLine, endpoint: tuple[str,
     assert (made["location_ids"], command_line.look(stored, made["id"])) == ([location], f"{{{location}}}")
 
 
-def test_a_revoked_key_is_not_changed(command_line: CommandLine, endpoint: tuple[str, UUID, str]) -> None:
+@pytest.mark.parametrize("words", [("change", "--name", "z"), ("rotate",)], ids=lambda words: words[0])
+def test_a_revoked_key_is_not_changed(
+    command_line: CommandLine, endpoint: tuple[str, UUID, str], words: tuple[str, ...]
+) -> None:
     _, _, key_id = endpoint
-    assert command_line.type("key", "revoke", key_id).status == 0
-    said = command_line.type("key", "change", key_id, "--name", "z")
+    verb, *options = words
+    for _ in range(2):
+        said = command_line.type("key", "revoke", key_id)
+        assert (said.status, said.out) == (0, f"Key {key_id} is revoked.\n")
+    said = command_line.type("key", verb, key_id, *options, "--json")
     expected = "error: The key is revoked: make a new one with `studiogate key create`.\n"
     assert (said.status, said.err) == (1, expected)
+    assert said.json["error"]["code"] == "invalid_transition"
+
+
+def test_an_overlap_out_of_bounds(command_line: CommandLine, endpoint: tuple[str, UUID, str]) -> None:
+    _, _, key_id = endpoint
+    said = command_line.type("key", "rotate", key_id, "--overlap", "8d", "--json")
+    assert (said.status, said.err) == (1, "error: The overlap must be between 0 and 7d.\n")
+    error = said.json["error"]
+    assert (error["code"], error["faults"]) == (
+        "validation_error",
+        [{"loc": ["overlap"], "message": "must be between 0 and 7d"}],
+    )
+
+
+COMMANDS_ON_A_KEY = {"change": ("--name", "z"), "rotate": (), "revoke": (), "requests": ()}
+
+
+@pytest.mark.parametrize("verb", COMMANDS_ON_A_KEY)
+def test_a_key_that_does_not_exist(command_line: CommandLine, verb: str) -> None:
+    options = (*COMMANDS_ON_A_KEY[verb], "--json")
+    said = command_line.type("key", verb, "AAAAAAAA", *options)
+    assert (said.status, said.json["error"]["code"]) == (1, "not_found")
+    assert said.err == "error: There is no key 'AAAAAAAA': `studiogate key list` shows them.\n"
+    whole = command_line.type("key", verb, "sgk_live_AAAAAAAA_secret", *options)
+    assert (whole.status, whole.json["error"]["code"]) == (1, "not_found")
+    assert "That is a whole key." in whole.err
+    assert "secret" not in whole.out + whole.err
+
+
+@pytest.mark.parametrize(("verb", "column"), [("rotate_secret", "key"), ("revoke", "revoked")])
+def test_a_command_on_a_key_is_repeated_after_a_conflict(
+    command_line: CommandLine,
+    endpoint: tuple[str, UUID, str],
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    column: str,
+) -> None:
+    _, _, key_id = endpoint
+    real, calls = getattr(storage, verb), list[int]()
+
+    async def conflicting_once(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise TransactionConflictError("a deadlock")
+        return await real(*arguments)
+
+    monkeypatch.setattr(storage, verb, conflicting_once)
+    said = command_line.type("key", verb.removesuffix("_secret"), key_id, "--json")
+    assert (said.status, len(calls)) == (0, 2), said.err
+    assert column in said.json
 
 
 def test_the_requests_of_a_key(command_line: CommandLine, endpoint: tuple[str, UUID, str]) -> None:

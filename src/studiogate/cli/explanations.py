@@ -24,11 +24,16 @@ _WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# What shows the values that a field takes, by the kind of row.
+_LISTED_BY: Mapping[tuple[str, str], str] = MappingProxyType(
+    {("key", "location_ids"): "`studiogate location list --studio SLUG` shows them"}
+)
+
 
 def explain(kind: str, refusal: Refusal) -> str:
     """Return what was refused and why; ``kind`` is the word for the row that the command is about."""
     if refusal.faults:
-        return "\n".join(f"{_named(each)} {each.msg}." for each in refusal.faults)
+        return "\n".join(f"{_named(each)} {each.msg}{_hint(kind, each)}." for each in refusal.faults)
     if refusal.code is Code.NOT_FOUND and refusal.param is not None:
         named = refusal.param.removesuffix("_id").replace("_", " ")
         return f"There is no such {named} in this studio."
@@ -39,6 +44,11 @@ def explain(kind: str, refusal: Refusal) -> str:
         if name in refusal.details:
             return by_detail(kind, refusal.details)
     return f"{refusal.message} Nothing was changed."
+
+
+def _hint(kind: str, fault: Fault) -> str:
+    command = _LISTED_BY.get((kind, str(fault.loc[0])))
+    return f": {command}" if command else ""
 
 
 def _named(fault: Fault) -> str:

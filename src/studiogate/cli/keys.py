@@ -9,23 +9,25 @@ import typer
 from rich.table import Table
 
 from studiogate import clock
-from studiogate.cli.actions import Clear, act_in_studio, carried_out, changes
+from studiogate.cli.actions import Action, Clear, Result, act_in_studio, carried_out, changes
 from studiogate.cli.context import (
     DURATION_UNITS,
     AsJson,
+    CommandError,
     DataFolder,
     duration,
     no_studio,
     on_database,
-    operator_name,
+    operator_of,
     parse_row_id,
     print_json,
     print_result,
     screen,
 )
 from studiogate.cli.lists import Limit, print_rows
-from studiogate.domain.access import SCOPE_GRANTS, Scope, unknown_scopes
+from studiogate.domain.access import SCOPE_GRANTS, Access, Scope, unknown_scopes
 from studiogate.domain.names import name_fault
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
 from studiogate.storage import request_log
@@ -149,7 +151,7 @@ def rotate(
 ) -> None:
     """Give a key a new secret; the old one works for the overlap."""
     lasting = duration(overlap)
-    issued = on_database(data, lambda connection: flow.rotate(connection, credential_id, lasting, operator_name()))
+    issued = _act(data, credential_id, lambda c, a: flow.rotate_key(c, a, credential_id, lasting))
     if as_json:
         print_json({"id": issued.id, "key": issued.key, "old_key_expires_at": issued.old_key_expires_at})
         return
@@ -178,12 +180,7 @@ def change(
     scopes = _scopes(all_scopes, scope) if all_scopes or scope else None
     limits = {"location_ids": location or None, "expires_at": _instant(expires), "rate_limit": rate_limit}
     wanted = changes(clear, name=name, scopes=scopes, **limits)
-
-    async def work(connection: Connection) -> dict[str, Any]:
-        access = await flow.access_to_key(connection, credential_id, operator_name())
-        return await carried_out(connection, access, "key", lambda c, a: flow.change_key(c, a, credential_id, wanted))
-
-    changed = on_database(data, work)
+    changed = _act(data, credential_id, lambda c, a: flow.change_key(c, a, credential_id, wanted))
     if as_json:
         print_json({"id": credential_id, "changed": {field: new for field, (_, new) in changed.items()}})
         return
@@ -205,7 +202,7 @@ def requests(
     """List the last requests of a key, newest first: when, what, the answer. Kept for 7 days, 10,000 per studio."""
 
     async def work(connection: Connection) -> list[Record]:
-        access = await flow.access_to_key(connection, credential_id, operator_name())
+        access = await _access(connection, credential_id)
         wanted = request_log.Wanted(credential_id, errors, before, limit)
         return await request_log.list_requests(connection, access, wanted)
 
@@ -215,5 +212,28 @@ def requests(
 @app.command()
 def revoke(credential_id: CredentialId, as_json: AsJson = False, data: DataFolder = None) -> None:
     """End a key. It takes effect within 5 seconds everywhere."""
-    on_database(data, lambda connection: flow.revoke(connection, credential_id, operator_name()))
+    _act(data, credential_id, lambda c, a: flow.revoke_key(c, a, credential_id))
     print_result({"id": credential_id, "revoked": True}, f"Key {credential_id} is revoked.", as_json)
+
+
+def _act(data: DataFolder, credential_id: str, action: Action[Result]) -> Result:
+    """Run a flow on a key, in the studio that has it."""
+
+    async def work(connection: Connection) -> Result:
+        return await carried_out(connection, await _access(connection, credential_id), "key", action)
+
+    return on_database(data, work)
+
+
+async def _access(connection: Connection, credential_id: str) -> Access:
+    """Return the operator's access to the studio that has the key."""
+    studio_id = await storage.studio_of_credential(connection, credential_id)
+    if studio_id is None:
+        raise CommandError(_unknown(credential_id), Refusal(Code.NOT_FOUND))
+    return operator_of(studio_id)
+
+
+def _unknown(credential_id: str) -> str:
+    if credential_id.startswith("sgk_"):  # not echoed: the output of commands is often stored
+        return "That is a whole key. Give its id, the 8 characters in its middle: `studiogate key list` shows them."
+    return f"There is no key {credential_id!r}: `studiogate key list` shows them."

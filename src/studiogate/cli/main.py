@@ -12,7 +12,6 @@ import typer
 import typer.exceptions
 
 from studiogate.cli.context import STANDARD_OUTPUT, CommandError, complaints, print_error, print_json_error
-from studiogate.domain.keys import KeyProblemError
 from studiogate.domain.names import visible_text
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.server.service_account import AccountError
@@ -75,7 +74,6 @@ EXPECTED = (
     DatabaseUnavailableError,
     TransactionConflictError,
     MigrationError,
-    KeyProblemError,
 )
 
 

@@ -45,10 +45,6 @@ _KEY = re.compile(
 )
 
 
-class KeyProblemError(Exception):
-    """A key cannot be created or changed; the text says why and how to fix it."""
-
-
 @dataclass(frozen=True, slots=True)
 class PresentedKey:
     credential_id: str

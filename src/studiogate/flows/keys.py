@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from studiogate.domain import keys
 from studiogate.domain.access import OPERATOR, Access, operator_access
 from studiogate.domain.instants import instant_text
 from studiogate.domain.key_limits import KEY_LIMITS, read_key_limits
-from studiogate.domain.keys import KeyProblemError
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.studio_file.rows import Values
@@ -24,7 +23,6 @@ from studiogate.storage.db.pool import Connection, Record
 
 MAXIMUM_OVERLAP = timedelta(days=7)
 REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked", "to": "changed"})
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -
     async with connection.transaction():
         studio = await studios.find_studio(connection, studio_slug)
         if studio is None:
-            raise KeyProblemError(f"There is no studio {studio_slug!r}.")
+            raise AssertionError("a studio is loaded before its key is created")
         return await _create(connection, operator_access(studio["studio_id"]), studio, wanted)
 
 
@@ -83,8 +81,8 @@ async def _read_limits(
     """Return the limits of a new or changed key in the form in which they are stored, and all faults."""
     values, faults = read_key_limits(given)
     unknown = set(values.get("location_ids") or ()) - await studios.location_ids(connection, access)
-    advice = "is not in this studio: `studiogate location list --studio SLUG` shows them"
-    return values, [*faults, *(Fault(("location_ids",), "value_error", f"{each} {advice}") for each in sorted(unknown))]
+    faults += [Fault(("location_ids",), "value_error", f"{each} is not in this studio") for each in sorted(unknown)]
+    return values, faults
 
 
 async def _create(connection: Connection, access: Access, studio: Record, wanted: KeyRequest) -> IssuedKey:
@@ -186,45 +184,8 @@ def _as_json(value: object) -> object:
     return [str(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-async def rotate(connection: Connection, credential_id: str, overlap: timedelta, operator: str = OPERATOR) -> IssuedKey:
-    """Rotate a key as an operator, who knows its id only."""
-    access = await access_to_key(connection, credential_id, operator)
-    return _done(credential_id, await rotate_key(connection, access, credential_id, overlap))
-
-
-async def revoke(connection: Connection, credential_id: str, operator: str = OPERATOR) -> None:
-    """End a key as an operator, who knows its id only."""
-    access = await access_to_key(connection, credential_id, operator)
-    _done(credential_id, await revoke_key(connection, access, credential_id))
-
-
-async def access_to_key(connection: Connection, credential_id: str, operator: str = OPERATOR) -> Access:
-    """Return an operator's access to the studio that has the key."""
-    studio_id = await storage.studio_of_credential(connection, credential_id)
-    if studio_id is None:
-        raise KeyProblemError(_unknown(credential_id))
-    return operator_access(studio_id, operator)
-
-
-def _done(credential_id: str, outcome: Result | Refusal) -> Result:
-    """Return what a flow did; a refusal becomes an error in words."""
-    if not isinstance(outcome, Refusal):
-        return outcome
-    if outcome.faults:
-        raise KeyProblemError(" ".join(f"The {each.loc[0]} {each.msg}." for each in outcome.faults))
-    if outcome.code is Code.NOT_FOUND:
-        raise KeyProblemError(_unknown(credential_id))
-    raise KeyProblemError(f"Key {credential_id} is revoked: make a new one with `studiogate key create`.")
-
-
 def _hash(key: str) -> bytes:
     presented = keys.parse(key)
     if presented is None:
         raise AssertionError("a key that we just made must parse")
     return presented.secret_hash
-
-
-def _unknown(credential_id: str) -> str:
-    if credential_id.startswith("sgk_"):  # not echoed: the output of commands is often stored
-        return "That is a whole key. Give its id, the 8 characters in its middle: `studiogate key list` shows them."
-    return f"There is no key {credential_id!r}: `studiogate key list` shows them."

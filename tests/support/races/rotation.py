@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from bench.service import Service
-from studiogate.flows import keys
 from studiogate.storage.db import pool
+from tests.support.keys import rotate
 from tests.support.races.client import PREFIX, Client, Crowd
 from tests.support.races.crashes import CLIENTS, Load
 from tests.support.races.studio import RaceStudio
@@ -45,7 +45,7 @@ async def _rotate(
     """One partner's rotation: some of its machines take the new key at once, the others late."""
     old = race_studio.service_key
     credential_id = old.split("_")[2]
-    issued = await keys.rotate(operator, credential_id, OVERLAP)
+    issued = await rotate(operator, credential_id, OVERLAP)
     race_studio.service_key = issued.key
     _take(crowd.clients[::2], issued.key)
     wrong = await _unlike(service, {old: True, issued.key: True}, "in the overlap")
