@@ -91,6 +91,23 @@ async def test_a_converted_entry_has_no_promotion_grace(studio: BookingStudio) -
     assert (receipt["cancellation_type"], receipt["credits_forfeited"]) == ("late", 1)
 
 
+async def test_a_place_that_was_offered_is_converted_without_being_counted_twice(studio: BookingStudio) -> None:
+    """Nothing creates offers yet; an existing one does not count as waiting."""
+    class_id, (first,) = await studio.full_class()
+    offered, waiting = await waiters(studio, class_id, 2)
+    await studio.move(class_id, HOUR / 2)
+    entry = UUID((await studio.entry(offered))["id"])
+    await studio.change("waitlist_entries", entry, status="offered", position=None)
+    await studio.change("waitlist_entries", UUID((await studio.entry(waiting))["id"]), position=1)
+    await studio.change("classes", class_id, waitlist_count=1)
+    await studio.cancelled(first["id"])
+    assert (await studio.booked(class_id, UUID(offered["member_id"])))["id"] == offered["id"]
+    assert await studio.counts(class_id) == (1, 1)
+    assert (await studio.row("waitlist_entries", entry))["status"] == "converted"
+    assert await studio.positions(waiting) == [1]
+    assert await studio.findings() == []
+
+
 async def test_the_own_request_passes_the_rules_of_any_request(studio: BookingStudio) -> None:
     (spot,) = await studio.new_spots("A1")
     class_id = await studio.new_class(capacity=1, spot_selection_mode="required")

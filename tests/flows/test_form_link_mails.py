@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.forms.link_mails import LIMIT, LINKS_PER_HOUR, LONGEST_LINK_LIFE, NO_ADDRESS
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.flows.forms import staff as flow
 from studiogate.flows.forms.staff import QueuedLink, WantedLink
 from studiogate.flows.members import erase, export, merge
@@ -84,7 +84,7 @@ async def test_how_long_a_link_may_open_a_form(studio: BookingStudio, life: time
 
 async def test_nobody_to_send_it_to(studio: BookingStudio) -> None:
     form, (member, _) = await studio.new_form(), await with_email(studio)
-    assert (await refused(studio, flow.send_link, WantedLink(uuid4(), member))) == flow.NOT_FOUND
+    assert (await refused(studio, flow.send_link, WantedLink(uuid4(), member))) == NOT_FOUND
     assert (await refused(studio, flow.send_link, WantedLink(form, uuid4()))) == flow.NO_MEMBER
     without = await refused(studio, flow.send_link, WantedLink(form, await studio.new_member()))
     assert (without.code, without.faults) == (Code.VALIDATION_ERROR, (NO_ADDRESS,))

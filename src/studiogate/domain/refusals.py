@@ -194,3 +194,11 @@ class Refusal:
     @property
     def message(self) -> str:
         return MESSAGES[self.code]
+
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+
+
+def faulty(*faults: Fault) -> Refusal:
+    """Refuse a request for its faults; ``param`` is the value that the first one is about."""
+    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)

@@ -7,7 +7,7 @@ from uuid import UUID
 from studiogate.domain import catalog as rules
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import NewPrice, Price, Product
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.domain.studio_file.values import Setting
@@ -19,7 +19,6 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 NOT_PERMITTED = Refusal(Code.PERMISSION_DENIED, {"required_permission": Permission.CATALOG.value})
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.leads import LeadStatus, status_refusal
 from studiogate.domain.members import MemberRole, note_fault
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import leads
 from studiogate.flows.audit import audited
@@ -20,7 +20,6 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.leads import KeptLead
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 BY_CONVERSION_ONLY = Refusal(Code.INVALID_TRANSITION, {"from": "not a member", "to": "converted"}, "status")
 
 

@@ -19,7 +19,7 @@ from studiogate.domain.leads import (
 )
 from studiogate.domain.people import notes_refusal
 from studiogate.domain.phones import normalize_phone
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
 from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited_key
 from studiogate.flows.idempotency import Stored, WriteContext
@@ -30,7 +30,6 @@ from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.leads import KeptLead, LeadChange, NewLead
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 DEFAULT_SOURCE = "partner_api"
 FORM_SOURCE = "form"
 BAD_PHONE = Fault(("body", "phone"), "phone_parsing", "Input should be a valid phone number")
@@ -51,10 +50,6 @@ class LeadUpdate:
     status: str | None = None
     notes: str | None = None
     metadata: Mapping[str, object] | None = None
-
-
-def faulty(*faults: Fault) -> Refusal:
-    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
 
 
 async def phone_in_studio(connection: Connection, access: Access, phone: str) -> str | None:

@@ -9,7 +9,7 @@ from studiogate.domain import membership_changes as rules
 from studiogate.domain.access import Access
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import MembershipState, choose_price
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited
 from studiogate.flows.memberships import catch_up, write_change
@@ -19,7 +19,6 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.memberships import DueMembership
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 Decision = Callable[[DueMembership], MembershipState | Refusal]
 
 

@@ -16,7 +16,7 @@ from studiogate.domain.purchases import (
 )
 from studiogate.domain.purchases import refund as refund_rule
 from studiogate.domain.purchases import waive as waive_rule
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.sales import Order, line_of
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import reason_faults, refused
@@ -31,8 +31,6 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.purchases import FoundPurchase, NewPurchase
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 class Refunded(NamedTuple):

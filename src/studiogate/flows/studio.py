@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from studiogate.domain.access import Access
 from studiogate.domain.money import is_currency
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.schedule.references import currency_faults, reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
@@ -16,7 +16,7 @@ from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.audit import audited
 from studiogate.flows.schedule import rows
-from studiogate.flows.schedule.rows import NOT_FOUND, Given, Saved
+from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import studio as storage
 from studiogate.storage.audit import Subject

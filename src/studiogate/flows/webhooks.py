@@ -11,7 +11,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EventType
 from studiogate.domain.instants import instant_text
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
 from studiogate.domain.webhooks.signing import new_secret
 from studiogate.flows import retry
@@ -24,7 +24,6 @@ from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"
 DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING})
 
 

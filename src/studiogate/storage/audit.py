@@ -31,7 +31,6 @@ TABLES: Mapping[str, str] = {
     "form": "forms",
     "submission": "form_submissions",
     "lead": "leads",
-    "key": "credentials",
     "webhook_endpoint": "webhook_endpoints",
     "staff_role": "staff_roles",
 }

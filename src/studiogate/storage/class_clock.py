@@ -1,6 +1,6 @@
 """Find classes whose status changed with time and was not announced by an event yet, and store what was announced.
 
-The status itself is not stored. Readers see the new status at once (``schedule.CLASS_STATUS``); the worker announces
+The status itself is not stored. Readers see the new status at once (``resources.CLASS_STATUS``); the worker announces
 it some seconds later, based on ``classes.announced_status``, which a trigger sets for new and rescheduled classes.
 """
 

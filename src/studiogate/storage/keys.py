@@ -157,10 +157,9 @@ async def rotate_secret(
     return ends
 
 
-async def revoke(connection: Connection, access: Access, credential_id: str) -> bool:
-    status: str = await connection.execute(
+async def revoke(connection: Connection, access: Access, credential_id: str) -> None:
+    await connection.execute(
         "update credentials set revoked_at = coalesce(revoked_at, now()) where studio_id = $1 and id = $2",
         access.studio_id,
         credential_id,
     )
-    return status != "UPDATE 0"

@@ -85,7 +85,7 @@ CHANGE = """
         metadata = coalesce($9, metadata)
     where studio_id = $1 and id = $2"""
 
-NOTE = "update leads set metadata = $3 where studio_id = $1 and id = $2"
+SET_METADATA = "update leads set metadata = $3 where studio_id = $1 and id = $2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ async def change_lead(connection: Connection, access: Access, lead_id: UUID, cha
 
 
 async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, object]) -> None:
-    await connection.execute(NOTE, access.studio_id, lead_id, json.dumps(dict(metadata)))
+    await connection.execute(SET_METADATA, access.studio_id, lead_id, json.dumps(dict(metadata)))
 
 
 async def email_of_lead(connection: Connection, access: Access, lead_id: UUID) -> str | None:

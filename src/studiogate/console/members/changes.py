@@ -9,7 +9,7 @@ from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.members import staff as flows
 from studiogate.web.response import Answer
@@ -119,6 +119,3 @@ async def show_member(request: ConsoleRequest, template: str, **values: object) 
     async with request.database.connection() as connection:
         member = await member_of(connection, request)
     return await no_member(request) if member is None else show(request, template, member, **values)
-
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)

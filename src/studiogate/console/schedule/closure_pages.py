@@ -11,9 +11,9 @@ from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
 from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import NOT_FOUND, done
+from studiogate.console.schedule.responses import done
 from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.staff import Permission
 from studiogate.domain.studio_file.series import ClosureMode

@@ -1,13 +1,10 @@
-"""The responses that the pages of the schedule share: where a form leads, and a refusal."""
+"""Where the forms of the schedule lead."""
 
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, is_own_path
 from studiogate.console.schedule.week import PATH, View
-from studiogate.domain.refusals import Code, Refusal
 from studiogate.web.response import Answer
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 def done(request: ConsoleRequest, href: str, toast: str, undo: UndoAction | None = None) -> Answer:

@@ -13,7 +13,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import NOT_FOUND, done
+from studiogate.console.schedule.responses import done
 from studiogate.console.schedule.series_form import (
     FIELDS,
     dates_text,
@@ -26,7 +26,7 @@ from studiogate.console.schedule.series_form import (
 from studiogate.console.schedule.series_preview import SeriesQuestion, change_series, series_counts
 from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import series as flow
 from studiogate.flows.schedule.rows import Given

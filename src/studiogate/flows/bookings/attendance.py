@@ -10,7 +10,7 @@ from studiogate.domain.bookings.states import (
     attendance_refusal,
     booking_transition_refusal,
 )
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited
 from studiogate.flows.bookings import announce
@@ -19,7 +19,6 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import desk, facts, lock, staff
 from studiogate.storage.db.pool import Connection
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 Mark = Literal["checked_in", "no_show", "confirmed"]
 # For the audit log, by the status before and after.
 _ACTIONS = {

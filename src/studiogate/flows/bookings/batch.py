@@ -14,7 +14,7 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.domain.access import Access
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.flows import retry
 from studiogate.flows.idempotency import (
     Outcome,
@@ -40,7 +40,6 @@ from studiogate.storage.idempotency import Answer, Claim
 
 Wanted = TypeVar("Wanted")
 New = TypeVar("New")
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 class Asked(NamedTuple, Generic[Wanted]):

@@ -8,7 +8,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, decide_booking
 from studiogate.domain.bookings.facts import Attempt, BookingRequest
 from studiogate.domain.bookings.states import BookingStatus
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.flows import idempotency
 from studiogate.flows.audit import audited_key
 from studiogate.flows.bookings import batch, due_memberships, promote, shared
@@ -52,7 +52,7 @@ class Reason(TypedDict):
 async def book(queue: ClassQueue, database: Database, asked: Asked[WantedBooking]) -> idempotency.Outcome:
     """Take a seat, join the waitlist, or refuse with every reason."""
     outcome = await submit(queue, asked.wanted.class_id, execution(database), book_shared, asked)
-    return NO_CLASS if outcome == batch.NOT_FOUND else outcome
+    return NO_CLASS if outcome == NOT_FOUND else outcome
 
 
 def execution(database: Database) -> Execution[WantedBooking]:
@@ -122,7 +122,7 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
             # Waiting members come first, even if a seat happens to be free when a new request arrives.
             situation, people = await promote.promote(self.connection, self.access, situation, people)
             self._promoted = True
-        decision = decide_booking(_attempt(situation, people, wanted))
+        decision = decide_booking(attempt_of(situation, people, wanted.member_id, wanted.request))
         self.situation, self._people = situation, people
         if decision.refusal is not None:
             return decision.refusal
@@ -164,12 +164,13 @@ def _new_booking(asked: Asked[WantedBooking], decision: BookingDecision, positio
     return NewBooking(*ids, decision, position if waits else None, access, once)
 
 
-def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedBooking) -> Attempt:
+def attempt_of(situation: ClassSituation, people: PeopleSituation, member_id: UUID, request: BookingRequest) -> Attempt:
+    """Return what the rules judge: a request for a member, with the class and its people."""
     return Attempt(
         situation.class_,
         situation.policy,
-        people.members[wanted.member_id],
-        wanted.request,
+        people.members[member_id],
+        request,
         people.spots,
         promote.open_seats(situation, people),
         people.now,
@@ -179,7 +180,9 @@ def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedB
 async def validate(connection: Connection, access: Access, wanted: WantedBooking) -> dict[str, Any] | Refusal:
     """Return what ``book`` would decide now, without any effect."""
     found = await foresee(connection, access, wanted.class_id, wanted.member_id)
-    return found if isinstance(found, Refusal) else _validation(decide_booking(_attempt(*found, wanted)))
+    if isinstance(found, Refusal):
+        return found
+    return _validation(decide_booking(attempt_of(*found, wanted.member_id, wanted.request)))
 
 
 async def foresee(

@@ -17,9 +17,9 @@ from studiogate.domain.bookings.cancellation import (
 from studiogate.domain.bookings.facts import BookingFacts, SpotFacts
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.flows.bookings import announce, batch, promote, shared
-from studiogate.flows.bookings.batch import NOT_FOUND, Asked, Batch, BatchOutcome, Execution
+from studiogate.flows.bookings.batch import Asked, Batch, BatchOutcome, Execution
 from studiogate.flows.bookings.promote import PeopleConcerned, PromotionPlan
 from studiogate.flows.bookings.shared import SharedOutcome
 from studiogate.flows.bookings.submit import submit

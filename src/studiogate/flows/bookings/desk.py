@@ -8,7 +8,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
 from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, first_refusal, judge_booking
-from studiogate.domain.bookings.facts import Attempt, BookingRequest
+from studiogate.domain.bookings.facts import BookingRequest
 from studiogate.domain.bookings.overrides import (
     ENTITLEMENT,
     NO_OVERRIDE,
@@ -26,7 +26,7 @@ from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import create, desk, lock
 from studiogate.storage.bookings.create import NewBooking, NewBookings
-from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
+from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
@@ -39,6 +39,10 @@ class StaffBooking(NamedTuple):
     join_waitlist: bool = False
     class_spot_id: UUID | None = None
     override: Override = NO_OVERRIDE
+
+    @property
+    def request(self) -> BookingRequest:
+        return BookingRequest(self.join_waitlist, self.class_spot_id)
 
 
 class Booked(NamedTuple):
@@ -70,7 +74,7 @@ async def refusal_with_membership(connection: Connection, access: Access, wanted
     found = await book.foresee(connection, access, wanted.class_id, wanted.member_id)
     if isinstance(found, Refusal):
         return found
-    attempt = _attempt(*found, wanted)
+    attempt = book.attempt_of(*found, wanted.member_id, wanted.request)
     standing = binding_reasons(judge_booking(attempt).reasons, wanted.override, waits=attempt.would_wait)
     return first_refusal([each for each in standing if each.code not in ENTITLEMENT])
 
@@ -91,23 +95,12 @@ async def take_place(
     if people.waiting:
         # Waiting members come first, also before somebody whom staff book.
         situation, people = await promote.promote(connection, access, situation, people)
-    decision, overridden = decide_staff_booking(_attempt(situation, people, wanted), wanted.override, returned_to)
+    attempt = book.attempt_of(situation, people, wanted.member_id, wanted.request)
+    decision, overridden = decide_staff_booking(attempt, wanted.override, returned_to)
     if decision.refusal is not None:
         return decision.refusal
     wire = await _record(connection, access, situation, wanted.member_id, (decision, people.now))
     return Booked(json.loads(wire), overridden)
-
-
-def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: StaffBooking) -> Attempt:
-    return Attempt(
-        situation.class_,
-        situation.policy,
-        people.members[wanted.member_id],
-        BookingRequest(wanted.join_waitlist, wanted.class_spot_id),
-        people.spots,
-        promote.open_seats(situation, people),
-        people.now,
-    )
 
 
 async def _record(

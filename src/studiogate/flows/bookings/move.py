@@ -12,7 +12,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings.desk import Booked, StaffBooking, record_new, take_place
 from studiogate.flows.bookings.staff_bookings import cancel_for_studio
@@ -23,7 +23,6 @@ from studiogate.storage.bookings import desk, lock, read
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.db.pool import Connection
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 # On the receipt, if staff give no reason of their own.
 MOVED = "Moved to another class."
 

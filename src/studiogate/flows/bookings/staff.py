@@ -12,7 +12,7 @@ from studiogate.domain.bookings.cancellation import (
 )
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.events import EventType
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused_reason
 from studiogate.flows import class_clock
@@ -26,8 +26,6 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import facts, lock, staff
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from studiogate.domain.bookings.facts import WaitingEntry
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.bookings.states import WaitlistStatus, waitlist_transition_refusal
 from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_promotion
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited
 from studiogate.flows.bookings import cancel, due_memberships, promote
@@ -24,8 +24,6 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import facts, lock, read
 from studiogate.storage.bookings.facts import PeopleSituation
 from studiogate.storage.db.pool import Connection
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 class PromotedEntry(NamedTuple):

@@ -5,7 +5,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.forms.acceptance import NotAccepting, not_accepting
 from studiogate.domain.forms.submissions import SubmissionStatus, transition_refusal
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import retry
 from studiogate.flows.audit import audited
@@ -16,7 +16,6 @@ from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit as storage
 from studiogate.storage.forms.submit import KeptSubmission
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 ACTIONS = {
     SubmissionStatus.CONFIRMED: "submission.confirm",
     SubmissionStatus.REJECTED: "submission.reject",

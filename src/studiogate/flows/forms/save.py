@@ -17,7 +17,7 @@ from studiogate.domain.forms.canonical import (
 )
 from studiogate.domain.forms.states import FormStatus, free_slug, slug_of, transition_refusal
 from studiogate.domain.json_values import same_json
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.flows.announce import changing, emit_event
 from studiogate.flows.audit import audited_key, record_creation_by_key
 from studiogate.storage.audit import Subject
@@ -26,7 +26,6 @@ from studiogate.storage.forms import read
 from studiogate.storage.forms import save as storage
 from studiogate.storage.forms.save import FormContent
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
 
 

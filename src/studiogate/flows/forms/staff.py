@@ -11,7 +11,7 @@ from studiogate.domain.form_body import read_form
 from studiogate.domain.forms.acceptance import not_accepting
 from studiogate.domain.forms.link_mails import LINK_LIFE, queue_refusal, refused_life
 from studiogate.domain.people import masked_email
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
 from studiogate.flows.audit import audited, record, record_creation
@@ -29,7 +29,6 @@ from studiogate.storage.forms.hosted import FormLinkFacts
 from studiogate.storage.forms.submit import find_form
 from studiogate.storage.forms.uploads import StoredFile
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 NO_MEMBER = Refusal(Code.NOT_FOUND, {"kind": "member"})
 
 

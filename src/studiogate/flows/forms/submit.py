@@ -20,7 +20,7 @@ from studiogate.domain.forms.upload_limits import file_keys, too_many_files
 from studiogate.domain.ids import parse_id
 from studiogate.domain.leads import FormSubmission
 from studiogate.domain.people import normalize_email
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
 from studiogate.flows import audit, leads, retry
 from studiogate.flows.forms import mail_queue
 from studiogate.storage import people
@@ -30,7 +30,6 @@ from studiogate.storage.forms import submit as storage
 from studiogate.storage.forms.hosted import PageForm
 from studiogate.storage.forms.submit import FormSituation, NewSubmission
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be a valid email address")
 
 
@@ -53,7 +52,7 @@ async def submit(
     form = _as_seen_by(access, await storage.lock_form(connection, access, form_id))
     email = normalize_email(wanted.submitter_email)
     if form is None:
-        return NOT_FOUND if email else _invalid([BAD_EMAIL])
+        return NOT_FOUND if email else faulty(BAD_EMAIL)
     if wanted.member_id is not None and not await storage.lock_linked_member(connection, access, wanted.member_id):
         return NOT_FOUND
     await _lock_order(connection, access, form, email)
@@ -64,7 +63,7 @@ async def submit(
     judgement = await _judge(connection, access, form, wanted.data)
     faults = judgement.faults if email else [BAD_EMAIL, *judgement.faults]
     if faults or email is None:
-        return _invalid(faults)
+        return faulty(*faults)
     against = await reason_against(connection, access, form, email)
     if against is not None:
         return not_accepting(against)
@@ -137,10 +136,6 @@ async def answer_faults(
         return faults
     judgement = await _judge(connection, access, form, data)
     return faults + judgement.faults
-
-
-def _invalid(faults: list[Fault]) -> Refusal:
-    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
 
 
 async def _judge(

@@ -11,7 +11,7 @@ from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, exis
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.file_content import accepted, examine, plain_filename
 from studiogate.domain.forms.upload_limits import DEFAULT_MAX_FILE_SIZE, MEBIBYTE, UploadQuota, size_limit
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal, faulty
 from studiogate.settings import Settings
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit
@@ -20,7 +20,6 @@ from studiogate.storage.forms.submit import FormSituation
 from studiogate.storage.forms.uploads import NewUpload
 from studiogate.storage.upload_folder import IncomingFile, UploadFolder
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 DISK_IS_FULL = Refusal(Code.STORAGE_UNAVAILABLE)
 FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
 NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload field with this key")
@@ -62,16 +61,16 @@ async def judge(form: FormForUpload, field_key: str, filename: str, file: Incomi
     """Return the row for a file that has arrived completely, or what is wrong with the file."""
     field = form.fields.get(field_key)
     if field is None:
-        return invalid(NO_SUCH_FIELD)
+        return faulty(NO_SUCH_FIELD)
     if file.size > size_limit(field):
         return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": size_limit(field)}, "file")
     if file.size == 0:
-        return invalid(Fault(FILE, "empty_file", "The file is empty"))
+        return faulty(Fault(FILE, "empty_file", "The file is empty"))
     content = await asyncio.to_thread(_examined, file)
     if content.fault is not None:
-        return invalid(Fault(FILE, "file_content", "The file " + content.fault))
+        return faulty(Fault(FILE, "file_content", "The file " + content.fault))
     if not accepted(field.get("accept"), content.type):
-        return invalid(Fault(FILE, "file_type", "The field does not take files of this type"))
+        return faulty(Fault(FILE, "file_type", "The field does not take files of this type"))
     name = plain_filename(filename)
     return NewUpload(form.form_id, field_key, name, content.type, file.size, file.sha256, file.name)
 
@@ -79,10 +78,6 @@ async def judge(form: FormForUpload, field_key: str, filename: str, file: Incomi
 def _examined(file: IncomingFile) -> Any:
     file.finish()
     return examine(file.stream, file.size)
-
-
-def invalid(*faults: Fault) -> Refusal:
-    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
 
 
 def room_refusal(settings: Settings) -> Refusal | None:

@@ -3,12 +3,10 @@
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.storage import members as storage
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import KeptMember
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 async def locked_member(connection: Connection, access: Access, member_id: UUID) -> KeptMember | Refusal:

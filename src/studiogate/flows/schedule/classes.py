@@ -7,7 +7,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.class_changes import (
     PLACES,
     TIMES,
@@ -35,7 +35,7 @@ from studiogate.flows.announce import changing, emit_event
 from studiogate.flows.audit import audited
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.schedule import rows
-from studiogate.flows.schedule.rows import NOT_FOUND, Given, Saved
+from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import lock, staff

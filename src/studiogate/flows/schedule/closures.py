@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.series_fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
@@ -19,7 +19,7 @@ from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.series import ClosureMode
 from studiogate.flows.audit import audited
 from studiogate.flows.schedule import rows, series_classes
-from studiogate.flows.schedule.rows import NOT_FOUND, Given
+from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import read_id

@@ -7,7 +7,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields
 from studiogate.domain.events import EventType
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.schedule.copy_week import (
     MOST_CLASSES,
     Copy,
@@ -20,7 +20,6 @@ from studiogate.domain.schedule.copy_week import (
 )
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid
-from studiogate.flows.schedule.rows import NOT_FOUND
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit, events
 from studiogate.storage.audit import Entry, Subject

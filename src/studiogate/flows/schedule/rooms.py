@@ -10,12 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.schedule.fields import ROOM
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import rows
-from studiogate.flows.schedule.rows import NOT_FOUND, Given, Saved
+from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.schedule.references import reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
@@ -19,8 +19,6 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import rows, uses
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 class Saved(NamedTuple):

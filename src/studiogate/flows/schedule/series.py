@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.class_changes import changed_values
 from studiogate.domain.schedule.series import horizon, next_week_of
 from studiogate.domain.schedule.series_fields import (
@@ -28,7 +28,7 @@ from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.audit import audited
 from studiogate.flows.schedule import rows, series_classes
-from studiogate.flows.schedule.rows import NOT_FOUND, Given
+from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series_classes import SavedSeries
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject

@@ -14,7 +14,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.status_lists import OPEN_ENTRY
 
 # $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id, $9 true if the member was
-# promoted, false if they took the seat by their own request.
+# promoted, false if they took the seat by their own request. An entry whose place was offered is not counted any more.
 PROMOTE = f"""
     with moved as (
         update bookings set status = 'confirmed', class_spot_id = $5, membership_id = $6, credits_taken = $7,
@@ -25,7 +25,8 @@ PROMOTE = f"""
         update waitlist_entries set status = 'converted', position = null, promoted_at = $4, skip_reason = null
         where studio_id = $1 and booking_id = $2 and status in ({OPEN_ENTRY})
     ), counted as (
-        update classes set booked_count = booked_count + 1, waitlist_count = waitlist_count - 1
+        update classes set booked_count = booked_count + 1, waitlist_count = waitlist_count - (
+            select count(*) from waitlist_entries where studio_id = $1 and booking_id = $2 and status = 'waiting')
         where studio_id = $1 and id = $3
     ), paid as (
         update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1

@@ -12,7 +12,7 @@ from studiogate.api.framework.params import PathId
 from studiogate.api.framework.route import Caller, LeanRoute, limited, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.forms.upload_limits import size_limit
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import Code, Fault, Refusal, faulty
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
 from studiogate.storage.forms.uploads import NewUpload
@@ -121,7 +121,7 @@ async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> 
     """Receive the whole file, and return its upload record if the file is acceptable."""
     boundary = boundary_of(caller.request.headers[b"content-type"])
     if boundary is None:
-        return flow.invalid(Fault(("body",), "multipart", "The Content-Type has no boundary"))
+        return faulty(Fault(("body",), "multipart", "The Content-Type has no boundary"))
     parts = _Parts(boundary, file, form.largest)
     try:
         refusal = await caller.request.stream(form.largest + ENVELOPE, parts.take)
@@ -131,9 +131,9 @@ async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> 
     except _TooLargeError:
         return _file_too_large(form, parts)
     except MultipartError as error:
-        return flow.invalid(Fault(("body",), "multipart", f"Not a multipart/form-data body: {error}"))
+        return faulty(Fault(("body",), "multipart", f"Not a multipart/form-data body: {error}"))
     if parts.faults:
-        return flow.invalid(*parts.faults)
+        return faulty(*parts.faults)
     return await flow.judge(form, parts.field_key or "", parts.filename or "", file)
 
 
