@@ -65,6 +65,26 @@ def test_no_import_inside_a_function() -> None:
     assert hidden == {"cli/serve.py"}
 
 
+# Transactions.
+
+DRIVERS_TRANSACTIONS = {
+    "cli/demo.py": "the demo studio is loaded by one command, which says what is known if the database is lost",
+    "flows/backup.py": "reads only",
+    "flows/bookings/promote.py": "is always taken back",
+    "flows/csv_import.py": "a savepoint",
+    "flows/preview.py": "is always taken back",
+    "flows/studio_file/load.py": "a savepoint",
+    "flows/studio_file/write.py": "reads only",
+    "storage/db/migrate.py": "a migration is applied again if it was not committed",
+    "storage/db/transactions.py": "the one that says when an outcome is unknown",
+}
+
+
+def test_a_flow_commits_in_a_transaction_that_says_when_its_outcome_is_unknown() -> None:
+    own = {path.relative_to(PACKAGE).as_posix() for path in SOURCES if "connection.transaction(" in path.read_text()}
+    assert own == set(DRIVERS_TRANSACTIONS)
+
+
 # The clock.
 
 WALL_CLOCKS = {

@@ -62,6 +62,11 @@ class CommandError(Exception):
         self.refusal = refusal
 
 
+def lost_database(error: DatabaseUnavailableError) -> CommandError:
+    lost = "The database was lost during the command. What it was doing may have been kept: check, then repeat it."
+    return CommandError(f"{lost} ({error})")
+
+
 def no_studio(slug: str) -> CommandError:
     text = f"There is no studio {slug!r}: `studiogate studio list` shows them, `studiogate studio create` creates one."
     return CommandError(text, Refusal(Code.NOT_FOUND, param="studio"))
@@ -128,8 +133,7 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
     except (ReadOnlyDatabaseError, PoolerError):
         raise
     except DatabaseUnavailableError as error:
-        lost = "The database was lost during the command. What it was doing may have been kept: check, then repeat it."
-        raise CommandError(f"{lost} ({error})") from error
+        raise lost_database(error) from error
     finally:
         await connection.close()
 

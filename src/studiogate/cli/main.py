@@ -11,14 +11,21 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-from studiogate.cli.context import STANDARD_OUTPUT, CommandError, complaints, print_error, print_json_error
+from studiogate.cli.context import (
+    STANDARD_OUTPUT,
+    CommandError,
+    complaints,
+    lost_database,
+    print_error,
+    print_json_error,
+)
 from studiogate.domain.names import visible_text
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.server.service_account import AccountError
 from studiogate.server.stop_signals import StopRequestedError
 from studiogate.settings import SettingsError
 from studiogate.storage.db.migrate import MigrationError
-from studiogate.storage.db.pool import DatabaseUnavailableError, TransactionConflictError
+from studiogate.storage.db.pool import DatabaseUnavailableError, TransactionConflictError, UnknownOutcomeError
 from studiogate.storage.private_file import OutputError
 
 # The location of each command: a function, or an application with several commands.
@@ -165,6 +172,8 @@ def _end_without_output(error: OutputError | OSError) -> None:
 
 def _explained(error: Exception) -> Exception:
     """Return the error that is printed. One of a connection says only what the server or the network answered."""
+    if isinstance(error, UnknownOutcomeError):
+        return lost_database(error)
     if type(error) is not DatabaseUnavailableError:
         return error
     reason = str(error).removesuffix(".")

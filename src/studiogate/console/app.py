@@ -218,9 +218,11 @@ async def _note_location(console: ConsoleRequest, answer: Answer) -> None:
 
 def _unavailable(console: ConsoleRequest, error: BaseException) -> Answer:
     code = Code.DATABASE_UNAVAILABLE if isinstance(error, DatabaseUnavailableError) else Code.OVERLOADED
-    unsure = isinstance(error, UnknownOutcomeError)
+    # Opening a page saves nothing of the person's: only that the session was used.
+    unsure = isinstance(error, UnknownOutcomeError) and console.http.method == "POST"
     answer = console.error(Refusal(code, {"outcome": "unknown"} if unsure else {}))
-    return answer._replace(headers=(*answer.headers, (b"retry-after", b"2")))
+    outcome = ((b"x-outcome", b"unknown"),) if unsure else ()  # network.js says so
+    return answer._replace(headers=(*answer.headers, *outcome, (b"retry-after", b"2")))
 
 
 def _record(exchange: Exchange, status: int, size: int) -> None:

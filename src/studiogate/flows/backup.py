@@ -26,6 +26,7 @@ from studiogate.storage.backup_archive import (
 )
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_folder
 
 FORMAT = 1
@@ -146,9 +147,10 @@ async def restore(connection: Connection, folder: UploadFolder, file: IO[bytes],
         raise NotEmptyError(f"{folder.data / 'uploads'} is not empty: move it away, or name another --data folder.")
     written: list[Path] = []
     try:
-        async with connection.transaction():
+        async with transaction_on(connection):
             content = await _load_checked(connection, folder, ArchiveReader(file), written, progress)
     except BaseException:
+        # Even if it may have been committed: without its secrets, which nobody gets now, it cannot be used.
         for path in written:
             path.unlink(missing_ok=True)
         folder.remove_empty_folders()

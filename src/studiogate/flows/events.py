@@ -11,6 +11,7 @@ from studiogate.flows.audit import record
 from studiogate.flows.rounds import for_each_studio
 from studiogate.storage import event_numbering, events, mails
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.db.transactions import transaction_on
 
 # The pause between two rounds for a busy studio, so that many commits share one round.
 PAUSE_SECONDS = 0.1
@@ -37,7 +38,7 @@ async def number_all(database: Database) -> int:
 
 async def trigger(connection: Connection, access: Access, type_: EventType) -> UUID | None:
     """Emit a sample event about the newest resource of its kind and return that one's id; None if there is none."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         await mails.silence(connection)
         row_id = await events.newest(connection, access, type_)
         if row_id is not None:

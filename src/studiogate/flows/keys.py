@@ -20,6 +20,7 @@ from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.transactions import transaction_on
 
 MAXIMUM_OVERLAP = timedelta(days=7)
 REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked", "to": "changed"})
@@ -52,7 +53,7 @@ class IssuedKey:
 
 async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -> IssuedKey:
     """Create the key of a studio that is being loaded; ``issue`` is what people use."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         studio = await studios.find_studio(connection, studio_slug)
         if studio is None:
             raise AssertionError("a studio is loaded before its key is created")

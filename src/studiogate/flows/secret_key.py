@@ -14,6 +14,7 @@ from studiogate.storage import secret_key
 from studiogate.storage.accounts import accounts
 from studiogate.storage.accounts.accounts import SealedSecret
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.secret_key import EndpointSecrets, LinkSecret, SealedAnswer
 
 AT_ONCE = 100
@@ -39,7 +40,7 @@ async def agree(connection: Connection, key: bytes) -> bytes:
 
 async def prepare(connection: Connection, choose: Choose) -> None:
     """Choose the next key without using it yet."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         choose(await secret_key.lock_fingerprint(connection))
 
 
@@ -47,7 +48,7 @@ async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rota
     """Reseal every secret under another key, in one transaction; return None if that was done already. A webhook secret
     that cannot be opened stays as it is: its endpoint has to rotate it. So does a second factor: an operator has to
     remove it."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         keys = choose(await secret_key.lock_fingerprint(connection))
         if keys is None:
             return None

@@ -9,6 +9,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import FormToken, Permission
 from studiogate.storage import form_tokens
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.transactions import transaction_on
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -48,7 +49,7 @@ def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Fl
                 return refusal
             claimed: FormToken | None = None
             try:
-                async with connection.transaction():
+                async with transaction_on(connection):
                     claimed = await _claim_form(connection, access)
                     outcome = await flow(connection, access, *args, **kwargs)
                     if isinstance(outcome, Refusal):

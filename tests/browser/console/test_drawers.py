@@ -94,6 +94,32 @@ def test_closing_asks_and_discards_if_that_is_wanted(page: Page, ride: DeskClass
     expect(drawer).to_be_hidden()
 
 
+@pytest.mark.parametrize(
+    ("headers", "text"),
+    [
+        ({}, "The service is busy. Wait a moment, then try again: what you typed is still there."),
+        ({"X-Outcome": "unknown"}, "It may or may not have been saved: look before you repeat it."),
+    ],
+    ids=["busy", "unsure"],
+)
+def test_a_form_that_is_not_answered_says_what_is_known(
+    browser: Browser, desk_site: Desk, ride: DeskClass, headers: dict[str, str], text: str
+) -> None:
+    with desk_site.open(browser, Role.FRONT_DESK, provoked=" 503 ") as page:
+        drawer = typed(page, ride)
+        drawer.get_by_label("Last name").fill("Moss")
+        drawer.get_by_label("Email").fill("zelda@example.com")
+        page.route(
+            "**/*",
+            lambda route: (
+                route.fulfill(status=503, headers=headers) if route.request.method == "POST" else route.continue_()
+            ),
+        )
+        drawer.get_by_role("button", name="Create and continue").click()
+        expect(drawer.get_by_role("alert")).to_contain_text(text)
+        kept(drawer)
+
+
 def change_of_class(page: Page, desk_site: Desk, ride: DeskClass) -> Locator:
     """Open a form whose way back is a page in the drawer."""
     page.goto(ride.url)

@@ -34,6 +34,13 @@ STATUS: Mapping[Code, int] = MappingProxyType(
 TEXTS: Mapping[Code, str] = MappingProxyType(
     {Code.VALIDATION_ERROR: "Some fields need a change.", Code.LIMIT_REACHED: "A limit has been reached."}
 )
+# Where one value of a detail, not the code, says what happened.
+TEXTS_BY_DETAIL: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("outcome", "unknown"): "The database was lost while this was being saved. It may or may not have been saved: "
+        "look before you repeat it."
+    }
+)
 # What a detail of a refusal means for the person who was refused.
 DETAILS: Mapping[str, str] = MappingProxyType(
     {"booked_count": "Seats that are booked: {}. Cancel or move bookings first."}
@@ -87,5 +94,6 @@ def shown(refusal: Refusal, fields: Mapping[str, object], resolution: Resolution
     others += [sentence.format(refusal.details[name]) for name, sentence in DETAILS.items() if name in refusal.details]
     named = [(name, str(value)) for name, value in refusal.details.items()]
     others += [ADVICE[each].format(**refusal.details) for each in named if each in ADVICE]
-    text = TEXTS.get(refusal.code, refusal.message)
+    by_detail = (TEXTS_BY_DETAIL[each] for each in named if each in TEXTS_BY_DETAIL)
+    text = next(by_detail, TEXTS.get(refusal.code, refusal.message))
     return ShownRefusal(refusal.code.value, text, faults, tuple(others), resolution)

@@ -7,6 +7,7 @@ const notice = document.getElementById("network");
 const show = (gone) => { if (notice) notice.hidden = !gone; };
 const BUSY = "The service is busy. Wait a moment, then try again: what you typed is still there.";
 const GONE = "The network is gone. What you typed is still there: press again when it is back.";
+const UNSURE = "The database was lost while this was being saved. It may or may not have been saved: look before you repeat it.";
 const FAILED = "Something went wrong on our side. Try again: what you typed is still there.";
 
 window.addEventListener("offline", () => show(true));
@@ -38,8 +39,10 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 document.addEventListener("htmx:sendError", (event) => { show(true); if (slotOf(event)) showMessage(event, GONE); });
 document.addEventListener("htmx:afterOnLoad", () => show(false));
 document.addEventListener("htmx:responseError", (event) => {
-  const status = event.detail.xhr.status;
-  if (status === 429 || status === 503) showMessage(event, BUSY);
+  const { xhr } = event.detail;
+  const status = xhr.status;
+  if (xhr.getResponseHeader("X-Outcome") === "unknown") showMessage(event, UNSURE);
+  else if (status === 429 || status === 503) showMessage(event, BUSY);
   else if (status >= 500) showMessage(event, FAILED);
 });
 show(!navigator.onLine);

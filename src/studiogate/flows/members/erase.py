@@ -28,6 +28,7 @@ from studiogate.storage import erasure as storage
 from studiogate.storage import event_numbering, members, memberships, person_rows
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.erasure import LoggedEvent
 from studiogate.storage.person_rows import LiveBooking, PersonRows
 from studiogate.storage.upload_folder import UploadFolder
@@ -147,7 +148,7 @@ def _answer(body: bytes, ids: set[str]) -> bytes:
 async def remove_files(connection: Connection, access: Access, folder: UploadFolder, names: Sequence[str]) -> int:
     """Remove files of an erased person from this machine's disk, and the rows that ask for it; return how many."""
     gone = await remove_from_disk(access, folder, names)
-    async with connection.transaction():
+    async with transaction_on(connection):
         await storage.forget_removed_files(connection, access, gone)
     return len(gone)
 

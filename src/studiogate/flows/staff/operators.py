@@ -14,6 +14,7 @@ from studiogate.storage.accounts import accounts, links, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.accounts.sessions import Sessions
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.transactions import transaction_on
 
 Operator = Callable[[UUID], Access]
 """Returns the operator's access to a studio."""
@@ -22,7 +23,7 @@ Operator = Callable[[UUID], Access]
 async def disable_account(connection: Connection, operator: Operator, account_id: UUID) -> int | Refusal:
     """Disable an account everywhere, and end its sessions and links; return how many sessions. No studio may lose its
     last owner."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         for studio in await accounts.studios(connection, account_id):
             await staff.lock_studio(connection, operator(studio.studio_id))
         await accounts.lock(connection, account_id)
@@ -40,7 +41,7 @@ async def disable_account(connection: Connection, operator: Operator, account_id
 
 async def enable_account(connection: Connection, operator: Operator, account_id: UUID) -> None:
     """Let an account sign in again, with the password and the roles that it had."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         await accounts.lock(connection, account_id)
         await accounts.set_disabled(connection, account_id, False)
         await _record(connection, operator, account_id, "staff.enable_account")
@@ -48,7 +49,7 @@ async def enable_account(connection: Connection, operator: Operator, account_id:
 
 async def end_sessions(connection: Connection, operator: Operator, account_id: UUID) -> int:
     """End all sessions of an account; return how many."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         ended = await sessions.end(connection, Sessions(account_id))
         if ended:
             await _record(connection, operator, account_id, "staff.end_session")
@@ -57,7 +58,7 @@ async def end_sessions(connection: Connection, operator: Operator, account_id: U
 
 async def remove_second_factor(connection: Connection, operator: Operator, account_id: UUID) -> Refusal | None:
     """Remove the second factor of somebody who has lost it. Their sessions end."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         account = await accounts.lock(connection, account_id)
         if account is None or account.totp_secret is None:
             return Refusal(Code.NOT_FOUND)
@@ -71,7 +72,7 @@ async def make_sign_in_link(
     connection: Connection, operator: Operator, account: Account, *, mail: bool
 ) -> IssuedLink | Refusal:
     """Create a one-time link that signs an account in without its password; ``mail`` queues a mail with another one."""
-    async with connection.transaction():
+    async with transaction_on(connection):
         locked = await accounts.lock(connection, account.id)
         known = await accounts.studios(connection, account.id)
         studios = [each for each in known if each.disabled_at is None]

@@ -28,6 +28,7 @@ from studiogate.storage.accounts import accounts
 from studiogate.storage.console import lock_set_up
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.transactions import transaction_on
 
 LIFE = timedelta(days=1)
 PURPOSE = "console set-up"
@@ -78,7 +79,7 @@ async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner
     access = operator_access(new_id(), email or "", Channel.CONSOLE)
     password_hash = None if faults else await hashing.hash_password(owner.password)
     try:
-        async with visit.database.connection() as connection, connection.transaction():
+        async with visit.database.connection() as connection, transaction_on(connection):
             await lock_set_up(connection)
             if await studios.any_studio(connection):
                 return EXPIRED

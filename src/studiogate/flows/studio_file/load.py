@@ -17,7 +17,7 @@ from studiogate.flows.studio_file.outcome import Outcome, Progress, silent
 from studiogate.flows.studio_file.steps import Import, Options
 from studiogate.flows.studio_file.studio_row import id_in
 from studiogate.storage import mails
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, UnknownOutcomeError
 from studiogate.storage.studio_file import apply
 from studiogate.storage.studio_file.tables import TABLES
 
@@ -56,8 +56,9 @@ async def import_studio_file(
     files = options.files
     try:
         outcome = await import_rows(connection, access, file, options, progress)
-    except BaseException:
-        if files is not None:
+    except Exception as error:
+        # After a cancellation, or a connection lost during COMMIT, the rows may exist: housekeeping settles the files.
+        if files is not None and not isinstance(error, UnknownOutcomeError):
             files.discard()
         raise
     applied = isinstance(outcome, Outcome) and not outcome.faults and not options.dry_run

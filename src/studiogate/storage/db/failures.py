@@ -79,17 +79,28 @@ SHARED_SESSIONS = (
 
 def raise_as_ours(error: BaseException | None, connection: Connection) -> None:
     """Raise our exception in place of the driver's, if it is one that callers can handle; otherwise return."""
+    ours = as_ours(error, connection)
+    if ours is not None:
+        raise ours from error
+
+
+def as_ours(error: BaseException | None, connection: Connection) -> Exception | None:
+    """Return our exception for the driver's, or None if it is none that callers can handle."""
     if isinstance(error, CONFLICTING):
-        raise TransactionConflictError(str(error)) from error
+        return TransactionConflictError(str(error))
     if isinstance(error, TOO_SLOW):
-        raise OverloadedError(str(error)) from error
+        return OverloadedError(str(error))
     if isinstance(error, READ_ONLY):
-        raise ReadOnlyDatabaseError(f"The database server is read-only: {error}") from error
+        return ReadOnlyDatabaseError(f"The database server is read-only: {error}")
     if isinstance(error, OTHER_SESSION):
-        raise PoolerError(SHARED_SESSIONS) from error
+        return PoolerError(SHARED_SESSIONS)
     gone = isinstance(error, asyncpg.InterfaceError) and connection.is_closed()
-    if gone or isinstance(error, UNAVAILABLE):
-        raise DatabaseUnavailableError(str(error)) from error
+    return DatabaseUnavailableError(str(error)) if gone or isinstance(error, UNAVAILABLE) else None
+
+
+def may_have_committed(error: Exception | None) -> bool:
+    """Return whether a COMMIT that failed with this exception of ours may have taken effect: the server was lost."""
+    return isinstance(error, DatabaseUnavailableError) and not isinstance(error, ReadOnlyDatabaseError)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from studiogate.storage.db.failures import (
     ReadOnlyDatabaseError,
     TransactionConflictError,
     UnknownOutcomeError,
+    may_have_committed,
     own_errors,
     raise_as_ours,
 )
@@ -92,8 +93,9 @@ class Database:
         return Lease(self)
 
     def transaction(self) -> "Transaction":
-        """Open a transaction, the only way to write. Only flows call it; a failure inside rolls back everything. It
-        cannot be nested: code that receives its connection is already inside it."""
+        """Open a transaction, the only way to write, but for flows that are given a connection (``transactions``). Only
+        flows call it; a failure inside rolls back everything. It cannot be nested: code that receives its connection is
+        already inside it."""
         return Transaction(self)
 
     @property
@@ -253,9 +255,9 @@ class Transaction(Lease):
         """Commit; raise UnknownOutcomeError if the server is lost, because it may have committed or not."""
         try:
             return await self._say("commit")
-        except ReadOnlyDatabaseError:
-            raise
         except DatabaseUnavailableError as error:
+            if not may_have_committed(error):
+                raise
             raise UnknownOutcomeError(str(error)) from error
 
     async def _say(self, word: str) -> str:
