@@ -15,7 +15,7 @@ from studiogate.console.set_up import imports
 from studiogate.console.set_up.import_preview import LONGEST_VALUE, SHOWN, Preview
 from studiogate.domain.staff import Role
 from studiogate.flows.csv_import import import_csv
-from studiogate.storage.db.own_loop import run_in_own_loop
+from studiogate.storage.db import own_loop
 from studiogate.storage.db.pool import Database
 from studiogate.storage.studio_file.diff import RowChange
 from tests.support.console import ORIGIN, Console, texts
@@ -144,7 +144,7 @@ async def test_one_import_runs_at_a_time(console: Console) -> None:
         async with database.connection() as connection:
             return int(await connection.fetchval("select 7"))
 
-    running = asyncio.ensure_future(run_in_own_loop(address, work))
+    running = asyncio.ensure_future(own_loop.run_in_own_loop(address, work))
     await asyncio.to_thread(begun.wait)
     try:
         file = b"email,first_name,last_name\nada@example.com,Ada,Moss\n"
@@ -153,6 +153,26 @@ async def test_one_import_runs_at_a_time(console: Console) -> None:
         goes_on.set()
     assert await running == 7
     assert (await _preview(console, "members.csv", file, kind="members")).status_code == 200
+
+
+async def test_an_import_that_is_cancelled_before_it_begins_gives_its_place_back(console: Console) -> None:
+    address = console.app._runtime.settings.database_url
+    assert address is not None
+    begun = list[Database]()
+
+    async def work(database: Database) -> int:
+        begun.append(database)
+        return 7
+
+    goes_on = Event()
+    own_loop._threads.submit(goes_on.wait)
+    waiting = asyncio.create_task(own_loop.run_in_own_loop(address, work))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    goes_on.set()
+    assert await own_loop.run_in_own_loop(address, work) == 7
+    assert len(begun) == 1
 
 
 async def test_what_is_no_file_or_too_large_is_refused(console: Console) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from threading import Event
 
 import pytest
 from argon2 import PasswordHasher
@@ -141,6 +142,22 @@ async def test_a_flood_of_passwords_is_refused_before_it_is_hashed() -> None:
     finally:
         hashing._places.release(hashing.AT_ONCE)
     assert not await hashing.is_password(None, PASSWORD)
+
+
+async def test_a_cancelled_check_gives_its_place_back() -> None:
+    """Those that wait for a thread never run."""
+    goes_on = Event()
+    running = [asyncio.create_task(hashing._in_a_thread(goes_on.wait)) for _ in range(hashing.AT_ONCE)]
+    await asyncio.sleep(0)
+    with pytest.raises(OverloadedError):
+        await hashing.is_password(None, PASSWORD)
+    for each in running:
+        each.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    goes_on.set()
+    places = hashing.AT_ONCE - hashing.THREADS  # work that a thread has begun may not have ended yet
+    again = await asyncio.gather(*(hashing._in_a_thread(lambda: True) for _ in range(places)))
+    assert again == [True] * places
 
 
 async def test_a_hash_with_old_parameters_is_replaced(people: People) -> None:

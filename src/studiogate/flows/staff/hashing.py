@@ -57,11 +57,7 @@ def _matches(stored: str, typed: str) -> bool:
 async def _in_a_thread(work: Callable[[], Result]) -> Result:
     if not _places.acquire(blocking=False):
         raise OverloadedError("too many passwords are being checked")
-
-    def counted() -> Result:
-        try:
-            return work()
-        finally:
-            _places.release()
-
-    return await asyncio.get_running_loop().run_in_executor(_threads, counted)
+    running = _threads.submit(work)
+    # Not by the work itself: what is cancelled while it waits for a thread never runs.
+    running.add_done_callback(lambda _done: _places.release())
+    return await asyncio.wrap_future(running)

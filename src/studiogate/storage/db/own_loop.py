@@ -19,18 +19,19 @@ _place = BoundedSemaphore(1)
 
 
 async def run_in_own_loop(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
-    """Return what the work returns. It continues if the caller is cancelled."""
+    """Return what the work returns. If the caller is cancelled, work that has begun continues; otherwise it never
+    begins."""
     if not _place.acquire(blocking=False):
         raise OverloadedError("another import is running")
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: context.run(_in_thread, dsn, work))
+    running = _threads.submit(context.run, _in_thread, dsn, work)
+    # Not by the work itself: what is cancelled before its thread has begun never runs.
+    running.add_done_callback(lambda _done: _place.release())
+    return await asyncio.wrap_future(running)
 
 
 def _in_thread(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
-    try:
-        return asyncio.run(_with_database(dsn, work))
-    finally:
-        _place.release()
+    return asyncio.run(_with_database(dsn, work))
 
 
 async def _with_database(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
