@@ -211,9 +211,15 @@ def _referring_page(request: Request) -> str:
 
 
 async def _note_location(console: ConsoleRequest, answer: Answer) -> None:
-    if answer.status == 303 and console.person is not None:
-        location = dict(answer.headers)[b"location"].decode()
+    """Note where an action led. What it did is saved by now: if this cannot be, the answer is the same. A form that is
+    then sent twice leads to the page that sent it."""
+    if answer.status != 303 or console.person is None:
+        return
+    location = dict(answer.headers)[b"location"].decode()
+    try:
         await forms.note_location(console.database, console.access, location)
+    except (OverloadedError, TransactionConflictError, DatabaseUnavailableError) as error:
+        log.warning("location of a form's answer not noted", problem=type(error).__name__)
 
 
 def _unavailable(console: ConsoleRequest, error: BaseException) -> Answer:

@@ -69,11 +69,10 @@ async def promote(request: ConsoleRequest) -> Answer:
         return request.not_found()
     async with request.database.connection() as connection:
         entry = await staff.class_and_member_of_entry(connection, request.access, entry_id)
-    if entry is None:
-        return request.not_found()
-    done = await run(request, staff_bookings.promote_entry, entry_id, override_of(request))
-    async with request.database.connection() as connection:
+        if entry is None:
+            return request.not_found()
         card = await panels.find_card(connection, request, str(entry[0]))
+    done = await run(request, staff_bookings.promote_entry, entry_id, override_of(request))
     back = views.today_url(card.class_) if card is not None else "/console/today"
     if isinstance(done, Refusal):
         resolve = resolutions.of_refusal(request, done, resolutions.at_the_desk(*entry))

@@ -131,9 +131,9 @@ async def move_to(request: ConsoleRequest) -> Answer:
     wanted = Move(booking_id, class_id, join_waitlist=waits, override=override_of(request))
     async with request.database.connection() as connection:
         member_id = await desk.member_of_booking(connection, request.access, booking_id)
-    done = await run(request, move.move_booking, wanted)
-    async with request.database.connection() as connection:
+        # Not after the move: if this read failed, the answer would be that nothing was done.
         card = await panels.find_card(connection, request, str(class_id))
+    done = await run(request, move.move_booking, wanted)
     if isinstance(done, Refusal):
         ways = None if member_id is None else resolutions.at_the_desk(class_id, member_id)
         resolve = None if ways is None else resolutions.of_refusal(request, done, ways)
