@@ -1,5 +1,6 @@
 """Keys in the API: what is stored, how keys rotate and expire, and how soon a change takes effect."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from studiogate.storage import keys as storage
 from studiogate.storage import studio as studio_storage
 from tests.support.asgi import AsgiResponse, ask, assert_refused, post
 from tests.support.deadlines import LONG
+from tests.support.held_locks import until_blocked
 from tests.support.keys import revoke, rotate
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
@@ -409,7 +411,7 @@ async def test_a_replay_needs_its_scope_again(api_studio: ApiStudio, time_: Time
 # Last use
 
 
-async def test_last_use_is_noted_in_one_statement(api_studio: ApiStudio) -> None:
+async def test_last_use_is_noted_once_for_many_requests(api_studio: ApiStudio) -> None:
     connection = api_studio.api.connection
     await connection.execute("create table noted (id text)")
     await connection.execute(
@@ -440,10 +442,27 @@ async def test_last_use_never_goes_back(api_studio: ApiStudio) -> None:
     key = await api_studio.key()
     connection, id_ = api_studio.api.connection, credential_id(key)
     later = clock.now() + timedelta(days=1)
-    await storage.record_use(connection, {id_: later})
-    await storage.record_use(connection, {id_: clock.now()})
+    database = api_studio.api.app._runtime.database
+    await keys.record_use(database, {id_: later})
+    await keys.record_use(database, {id_: clock.now()})
     kept = await storage.list_credentials(connection, api_studio.studio.studio_id)
     assert {row["id"]: row["last_used_at"] for row in kept}[id_] == later
+
+
+async def test_processes_that_note_the_same_keys_lock_them_in_one_order(api_studio: ApiStudio) -> None:
+    """Whoever waits for the first key holds no other: two processes would otherwise wait for each other."""
+    holder, database = api_studio.api.connection, api_studio.api.app._runtime.database
+    first, second = sorted([credential_id(await api_studio.key()) for _ in range(2)])
+    now = clock.now()
+    async with holder.transaction():
+        await holder.execute("select from credentials where id = $1 for no key update", first)
+        noting = asyncio.create_task(keys.record_use(database, {second: now, first: now}))
+        await until_blocked(holder, noting)
+        async with database.connection() as other:
+            await other.execute("select from credentials where id = $1 for no key update nowait", second)
+    await noting
+    kept = await storage.list_credentials(holder, api_studio.studio.studio_id)
+    assert {row["last_used_at"] for row in kept if row["id"] in (first, second)} == {now}
 
 
 async def test_listing_shows_no_secret(api_studio: ApiStudio) -> None:

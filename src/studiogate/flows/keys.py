@@ -1,4 +1,4 @@
-"""Create, rotate and revoke keys. The key itself is returned once and never stored."""
+"""Create, rotate and revoke keys, and note their use. The key itself is returned once and never stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from studiogate.storage import audit
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
 from studiogate.storage.audit import Entry, Subject
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection, Database, Record
 from studiogate.storage.db.transactions import transaction_on
 
 MAXIMUM_OVERLAP = timedelta(days=7)
@@ -183,6 +183,12 @@ def _as_json(value: object) -> object:
     if isinstance(value, datetime):
         return instant_text(value)
     return [str(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+async def record_use(database: Database, used_at: Mapping[str, datetime]) -> None:
+    """Store when keys were used last; an earlier use changes nothing."""
+    async with database.transaction() as connection:
+        await storage.record_use(connection, used_at)
 
 
 def _hash(key: str) -> bytes:

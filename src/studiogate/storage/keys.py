@@ -49,7 +49,14 @@ async def read_key(connection: Connection, access: Access) -> str | None:
 
 
 async def record_use(connection: Connection, used_at: Mapping[str, datetime]) -> None:
-    """Store the last use of many credentials in one statement."""
+    """Store the last use of many credentials. Must run inside a transaction.
+
+    They are locked first, in order of their ids: an UPDATE of many rows promises no order, and two processes that note
+    the same keys would deadlock.
+    """
+    await connection.execute(
+        "select from credentials where id = any($1::text[]) order by id for no key update", list(used_at)
+    )
     await connection.execute(
         """
         update credentials c set last_used_at = greatest(c.last_used_at, u.used_at)

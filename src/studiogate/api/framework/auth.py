@@ -8,6 +8,7 @@ from studiogate import clock, telemetry
 from studiogate.domain import keys
 from studiogate.domain.keys import Credential, PresentedKey
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows import keys as key_flow
 from studiogate.storage import keys as kept_keys
 from studiogate.storage.db.pool import Database
 
@@ -121,11 +122,10 @@ class Authenticator:
         return credential
 
     async def flush_last_use(self) -> None:
-        """Write the last uses collected since the previous call: one statement, not one per request."""
+        """Write the last uses collected since the previous call: together, not one by one as requests come."""
         used, self._used = self._used, {}
         if used:
-            async with self._database.connection() as connection:
-                await kept_keys.record_use(connection, used)
+            await key_flow.record_use(self._database, used)
 
 
 def _is_invalid(verdict: Credential | Refusal) -> bool:
