@@ -2,8 +2,11 @@
 
 import pytest
 
+from studiogate.cli import main
 from studiogate.cli.context import CommandError, _connected
-from studiogate.storage.db.pool import Connection, ReadOnlyDatabaseError
+from studiogate.storage.db import pool
+from studiogate.storage.db.pool import Connection, ReadOnlyDatabaseError, UnknownOutcomeError
+from studiogate.storage.db.transactions import transaction_on
 from tests.support.postgres_proxy import proxy_of
 
 pytestmark = pytest.mark.anyio
@@ -12,6 +15,11 @@ pytestmark = pytest.mark.anyio
 async def write(connection: Connection) -> None:
     async with connection.transaction():
         await connection.execute("create table written (number integer)")
+
+
+async def in_flow(connection: Connection) -> None:
+    async with transaction_on(connection):
+        await connection.execute("create table written_by_a_flow (number integer)")
 
 
 @pytest.mark.parametrize(("moment", "kept"), [("before", False), ("after", True)])
@@ -24,6 +32,15 @@ async def test_a_lost_commit_is_not_called_a_failure(
             await _connected(proxy.url, write, migrated=False)
         assert proxy.cuts == 1
     assert (await connection.fetchval("select to_regclass('written')") is not None) == kept
+
+
+async def test_a_command_with_connections_of_its_own_says_the_same(database_url: str) -> None:
+    async with proxy_of(database_url) as proxy:
+        proxy.cut_at = ("before", b"COMMIT;")
+        connection = await pool.connect(proxy.url)
+        with pytest.raises(UnknownOutcomeError) as lost:
+            await in_flow(connection)
+    assert "may have been kept: check, then repeat it." in str(main._explained(lost.value))
 
 
 async def test_a_read_only_server_is_said(database_url: str, connection: Connection) -> None:
