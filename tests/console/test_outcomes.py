@@ -9,6 +9,7 @@ import pytest
 
 from studiogate import clock
 from studiogate.console.app import ConsoleApp
+from studiogate.console.members import erase
 from studiogate.flows.staff.set_up import set_up_path
 from studiogate.runtime import Runtime
 from tests.console.test_member_actions import priced
@@ -79,6 +80,10 @@ async def a_move(studio: BookingStudio) -> Form:
     return f"/console/bookings/{booking['id']}/move", {"class_id": str(await studio.new_class())}
 
 
+async def an_erasure(studio: BookingStudio) -> Form:
+    return f"/console/members/{await studio.new_member()}/erase", {"word": erase.WORD}
+
+
 async def a_promotion(studio: BookingStudio) -> Form:
     class_id, _ = await studio.full_class()
     booking = await studio.waits(class_id, await studio.new_member())
@@ -143,7 +148,7 @@ async def test_the_first_studio_may_or_may_not_have_been_created(
         assert await connection.fetchval("select count(*) from studios") == kept
 
 
-@pytest.mark.parametrize("form_of", [a_sale, a_move, a_promotion])
+@pytest.mark.parametrize("form_of", [a_sale, a_move, a_promotion, an_erasure])
 async def test_what_took_effect_is_not_refused(
     console: Console, form_of: Callable[[BookingStudio], Awaitable[Form]]
 ) -> None:

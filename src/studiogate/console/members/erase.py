@@ -4,6 +4,8 @@ The permission is a dangerous one: before the form takes effect, whoever sends i
 without the word is refused before.
 """
 
+import structlog
+
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, Refused
@@ -16,11 +18,17 @@ from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.members import erase as flows
 from studiogate.flows.members.erase import Erased
 from studiogate.storage import person_preview
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import (
+    Connection,
+    DatabaseUnavailableError,
+    OverloadedError,
+    TransactionConflictError,
+)
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.response import Answer
 
 WORD = "erase"
+log = structlog.get_logger()
 
 
 @page("GET", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
@@ -55,7 +63,10 @@ async def erase(request: ConsoleRequest) -> Answer:
     done = await run(request, flows.erase, member_id)
     if isinstance(done, Refusal):
         return request.refused(done, _page(request))
-    await run(request, _remove_files, UploadFolder(request.runtime.settings.data_dir), done)
+    try:
+        await run(request, _remove_files, UploadFolder(request.runtime.settings.data_dir), done)
+    except (OverloadedError, TransactionConflictError, DatabaseUnavailableError) as error:
+        log.warning("files of an erased person left to housekeeping", problem=type(error).__name__)
     return request.go_to("/console/members", toast="Erased the person. Bookings and payments stay, without a name.")
 
 
