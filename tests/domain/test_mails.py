@@ -9,7 +9,16 @@ import pytest
 from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus
 from studiogate.domain.events import EventType
-from studiogate.domain.mails import MAILED_TYPES, NEWS_LASTS, SENT_WHEN, MailKind, News, is_switched_on, kind_of
+from studiogate.domain.mails import (
+    MAILED_TYPES,
+    NEWS_LASTS,
+    SENT_WHEN,
+    MailKind,
+    News,
+    is_still_news,
+    is_switched_on,
+    kind_of,
+)
 
 NOW = datetime(2031, 5, 1, 12, tzinfo=UTC)
 TOMORROW = NOW + timedelta(days=1)
@@ -49,6 +58,8 @@ WORTH = [
     (news(CANCELLED, "cancelled"), None),
     (news(CLASS, "scheduled", {"start_time": "x"}), MailKind.CLASS_CHANGED),
     (news(CLASS, "scheduled", {"instructor_id": None}), MailKind.CLASS_CHANGED),
+    (news(CLASS, "scheduled", {"room_id": "x"}, booking_status=BookingStatus.WAITLISTED), MailKind.CLASS_CHANGED),
+    (news(CLASS, "scheduled", {"room_id": "x"}, booking_status=BookingStatus.CANCELLED), None),
     (news(CLASS, "scheduled", {"title": "x", "capacity": 3}), None),
     (news(CLASS, "in_progress", {"status": "scheduled"}, class_start=NOW), None),
     (news(CLASS, "scheduled", {"room_id": "x"}, class_start=NOW), None),
@@ -61,6 +72,11 @@ def test_what_an_event_is_worth(event: News, kind: MailKind | None) -> None:
     old = event._replace(created_at=NOW - NEWS_LASTS - timedelta(microseconds=1))
     assert kind_of(old, NOW) is None
     assert kind_of(event._replace(created_at=NOW - NEWS_LASTS), NOW) is kind
+
+
+@pytest.mark.parametrize(("event", "kind"), WORTH)
+def test_a_queued_mail_is_sent_only_as_what_it_was_queued(event: News, kind: MailKind | None) -> None:
+    assert [each for each in MailKind if is_still_news(each, event, NOW)] == [kind] * (kind is not None)
 
 
 def test_every_kind_and_every_type_occurs() -> None:

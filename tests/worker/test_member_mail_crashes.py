@@ -34,7 +34,7 @@ async def test_a_killed_worker_neither_loses_nor_repeats_a_mail(mail_studio: Mai
     member, address = await mail_studio.member()
     class_id = await mail_studio.studio.new_class()
     booking = await mail_studio.studio.booked(class_id, member)
-    await mail_studio.queue()
+    await mail_studio.work()
     await mail_studio.studio.cancelled(booking["id"])
     await events.number_all(mail_studio.runtime.database)
     await kill_after(mail_studio, step)

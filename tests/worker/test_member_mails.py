@@ -6,8 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from studiogate import clock
 from studiogate.flows import housekeeping
 from studiogate.flows.bookings import attendance, staff, staff_bookings
+from studiogate.flows.bookings import mails as member_mails
 from tests.support import booking_studio
 from tests.support.mail_studio import MailStudio, html_of, mail_studio, text_of
 from tests.support.smtp_server import smtp_server
@@ -81,7 +83,7 @@ async def test_a_cancellation_comes_with_its_receipt(mail_studio: MailStudio) ->
     class_id = await mail_studio.studio.new_class(60)
     await mail_studio.studio.policy("classes", class_id, late_action="fee_and_forfeit", late_fee_amount="12.50")
     booking = await mail_studio.studio.booked(class_id, member)
-    await mail_studio.queue()
+    await mail_studio.work()
     receipt = await mail_studio.studio.cancelled(booking["id"])
     await mail_studio.work()
     _, mail = mail_studio.arrived(address)
@@ -213,3 +215,79 @@ async def test_a_promotion_by_hand_and_a_cancellation_by_the_studio(mail_studio:
     text = text_of(mail_studio.arrived(address)[-1])
     assert "Credits returned: 1" in text
     assert "Reason: The instructor is ill" in text
+
+
+async def refuse_once(mail_studio: MailStudio) -> None:
+    """Let the mail server put off the mails that are queued; they are due again at once."""
+    await mail_studio.queue()
+    mail_studio.smtp_server.answers += ["421 try later"] * len(await mail_studio.kinds())
+    await mail_studio.work()
+    assert mail_studio.smtp_server.answers == []
+    await mail_studio.studio.sql("update mails set due_at = now() - interval '1 second' where studio_id = $1")
+
+
+async def states(mail_studio: MailStudio) -> list[tuple[str, str]]:
+    rows = await mail_studio.studio.rows("mails", "booking_id is not null order by created_at, id")
+    return [(row["kind"], row["status"]) for row in rows]
+
+
+async def test_a_queued_mail_that_is_no_longer_true_is_dropped(mail_studio: MailStudio) -> None:
+    """The mail server refuses at first; in the meantime, the booking is cancelled."""
+    member, address = await mail_studio.member()
+    class_id = await mail_studio.studio.new_class()
+    booking = await mail_studio.studio.booked(class_id, member)
+    await mail_studio.change_class(class_id, room_id=None)
+    await refuse_once(mail_studio)
+    await mail_studio.studio.cancelled(booking["id"])
+    await mail_studio.work()
+    (mail,) = mail_studio.arrived(address)
+    assert mail["Subject"].startswith("Your booking is cancelled: ")
+    assert await states(mail_studio) == [
+        ("booked", "failed"),
+        ("class_changed", "failed"),
+        ("booking_cancelled", "sent"),
+    ]
+    problems = {row["problem"] for row in await mail_studio.studio.rows("mails", "status = 'failed'")}
+    assert problems == {member_mails.NO_NEWS}
+
+
+async def test_a_queued_mail_about_a_class_that_has_begun_is_dropped_unless_it_is_a_receipt(
+    mail_studio: MailStudio,
+) -> None:
+    (member, _), (other, address) = await mail_studio.member(), await mail_studio.member()
+    class_id = await mail_studio.studio.new_class()
+    await mail_studio.studio.booked(class_id, member)
+    booking = await mail_studio.studio.booked(class_id, other)
+    await mail_studio.studio.cancelled(booking["id"])
+    await refuse_once(mail_studio)
+    await mail_studio.studio.move(class_id, -1)
+    await mail_studio.work()
+    assert sorted(await states(mail_studio)) == [("booked", "failed"), ("booking_cancelled", "sent")]
+    assert len(mail_studio.smtp_server.taken) == len(mail_studio.arrived(address)) == 1
+
+
+async def test_a_queued_mail_that_is_older_than_a_day_is_dropped(mail_studio: MailStudio) -> None:
+    member, _ = await mail_studio.member()
+    for hours in (25, 23):
+        await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
+        await mail_studio.queue()
+        await mail_studio.studio.sql(
+            f"update events set created_at = now() - interval '{hours} hours'"
+            " where studio_id = $1 and created_at > now() - interval '1 hour'"
+        )
+    await mail_studio.work()
+    assert await states(mail_studio) == [("booked", "failed"), ("booked", "sent")]
+
+
+async def test_dropped_mails_do_not_hold_up_the_others(mail_studio: MailStudio) -> None:
+    (member, _), (other, address) = await mail_studio.member(remaining=None), await mail_studio.member()
+    begun = [await mail_studio.studio.new_class() for _ in range(3)]
+    for class_id in begun:
+        await mail_studio.studio.booked(class_id, member)
+    await mail_studio.queue()
+    for class_id in begun:
+        await mail_studio.studio.move(class_id, -1)
+    await mail_studio.studio.booked(await mail_studio.studio.new_class(), other)
+    await mail_studio.queue()
+    (claimed,) = await member_mails.claim(mail_studio.runtime.database, mail_studio.studio.id, 1)
+    assert claimed.message("desk@studio.example", clock.now())["To"] == address

@@ -4,6 +4,7 @@
   Somebody who books and cancels while the worker is down gets one mail, about the cancellation.
 - Events older than a day are no news, for example after a long downtime.
 - Nothing is sent about a class that has started, except receipts of cancellations.
+- A queued mail is checked again by the same rules when it is sent: retries run for longer than a mail stays true.
 - Studios that are marked as test studios send only the kinds that were switched on for them.
 """
 
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.bookings.cancellation import CancellationType
-from studiogate.domain.bookings.states import SEAT_HOLDING, BookingStatus, ClassStatus
+from studiogate.domain.bookings.states import LIVE, SEAT_HOLDING, BookingStatus, ClassStatus
 from studiogate.domain.events import EventType
 
 NEWS_LASTS = timedelta(days=1)
@@ -54,7 +55,8 @@ _RECEIPTS = frozenset({MailKind.CLASS_CANCELLED, MailKind.BOOKING_CANCELLED})
 
 
 class News(NamedTuple):
-    """An event with what has become of its booking and class since. An event about a class has no booking."""
+    """An event with what has become of its booking and class since. An event about a class has no booking until its
+    mails are queued; each of these then has the booking of its member."""
 
     event_id: UUID
     type: EventType
@@ -78,6 +80,11 @@ def kind_of(news: News, now: datetime) -> MailKind | None:
         return kind
     is_ahead = news.class_status != ClassStatus.CANCELLED and now < news.class_start
     return kind if is_ahead else None
+
+
+def is_still_news(kind: MailKind, news: News, now: datetime) -> bool:
+    """Return whether a mail that was queued as this kind may be sent now."""
+    return kind_of(news, now) is kind
 
 
 def is_switched_on(kind: MailKind, switches: Mapping[str, bool], *, test: bool) -> bool:
@@ -109,6 +116,8 @@ def _of_cancelled_booking(news: News) -> MailKind | None:
 
 
 def _of_changed_class(news: News) -> MailKind | None:
+    if news.booking_status is not None and news.booking_status not in LIVE:
+        return None
     return MailKind.CLASS_CHANGED if any(name in news.previous_attributes for name in CLASS_FIELDS) else None
 
 

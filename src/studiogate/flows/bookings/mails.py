@@ -15,16 +15,18 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.mails import MAILS_PER_HOUR, MailKind, is_switched_on, kind_of
+from studiogate.domain.mails import MAILS_PER_HOUR, MailKind, is_still_news, is_switched_on, kind_of
 from studiogate.flows import mail_message
 from studiogate.flows.bookings import mail_texts
 from studiogate.flows.mail_message import Envelope, Mailbox
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.storage.bookings import mails
-from studiogate.storage.bookings.mails import MailedEvent, MemberMail, Place, Recipient
+from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place, Recipient
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.mails import mark_failed
 
 EVENTS_AT_ONCE = 500
+NO_NEWS = "no longer true, or too late"
 
 
 class NoAddressError(Exception):
@@ -84,10 +86,25 @@ async def _within_limits(connection: Connection, access: Access, wanted: list[Me
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int) -> list[ClaimedMail]:
-    """Claim mails to members that are due."""
-    async with database.transaction() as connection:
-        rows = await mails.claim(connection, system_access(studio_id), at_most, LEASE_SECONDS)
-    return [ClaimedMail(studio_id, row["id"], row["attempts"], partial(_message, row)) for row in rows]
+    """Claim mails to members that are due. Those that are no news any more are dropped, however many: after an outage,
+    they must not hold up the others."""
+    while True:
+        async with database.transaction() as connection:
+            due = await mails.claim(connection, system_access(studio_id), at_most, LEASE_SECONDS)
+            kept = await _without_old_news(connection, system_access(studio_id), due)
+        if kept or not due:
+            rows = (each.columns for each in kept)
+            return [ClaimedMail(studio_id, row["id"], row["attempts"], partial(_message, row)) for row in rows]
+
+
+async def _without_old_news(connection: Connection, access: Access, due: Iterable[DueMail]) -> list[DueMail]:
+    kept = []
+    for mail in due:
+        if is_still_news(mail.kind, mail.news, mail.now):
+            kept.append(mail)
+        else:
+            await mark_failed(connection, access, mail.columns["id"], None, NO_NEWS)
+    return kept
 
 
 def _message(row: Mapping[str, Any], sender: str, now: datetime) -> EmailMessage:

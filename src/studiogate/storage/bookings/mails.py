@@ -34,13 +34,16 @@ HEAD = """
            s.mail_switches::text as switches, s.test, clock_timestamp() as now
     from studios s where s.studio_id = $1"""
 
+# Of an event ``v``, its class ``c`` and a booking ``b``: what the rules about mails need (``_news``).
+FACTS = """
+    v.id as event_id, v.type, v.object ->> 'status' as status, v.previous_attributes::text as previous,
+    v.created_at as event_at, c.id as class_id, c.status as class_status, c.start_time, b.status as booking_status,
+    b.promoted_at is not null as was_promoted"""
+
 # $1 studio, $2 and $3 the range of numbers (exclusive, inclusive), $4 types. Each row is looked up by its id
 # (``offset 0`` keeps the planner from joining), as in ``storage.events``.
-NEWS = """
-    select v.id, v.type, v.object ->> 'status' as status, v.previous_attributes::text as previous, v.created_at,
-           c.id as class_id, c.status as class_status, c.start_time, b.id as booking_id, b.member_id,
-           b.status as booking_status, b.promoted_at is not null as was_promoted, b.email is not null as has_email,
-           b.cancellation_type
+NEWS = f"""
+    select {FACTS}, b.cancellation_type, b.id as booking_id, b.member_id, b.email is not null as has_email
     from events v
     left join lateral (
         select b.id, b.member_id, b.class_id, b.status, b.promoted_at, m.email, k.cancellation_type
@@ -75,12 +78,12 @@ QUEUE = """
     insert into mails (studio_id, id, kind, event_id, booking_id, member_id)
     select $1, w.* from unnest($2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[]) w"""
 
-# Fetched for the text when the mail is sent.
+# Fetched when the mail is sent: for its text, and to decide whether it still is to be sent.
 CLAIM = f"""{claimed("booking_id")}
-    select q.id, q.kind, q.attempts, p.email, p.first_name, s.name as studio,
-           coalesce(l.timezone, s.timezone) as timezone, c.title, c.start_time, c.end_time, l.name as location,
+    select {FACTS}, k.cancellation_type, clock_timestamp() as now, q.id, q.kind, q.attempts, p.email, p.first_name,
+           s.name as studio, coalesce(l.timezone, s.timezone) as timezone, c.title, c.end_time, l.name as location,
            r.name as room, i.name as instructor, spot.label as spot, entry.position as waitlist_position,
-           k.receipt::text as receipt, v.previous_attributes::text as previous,
+           k.receipt::text as receipt,
            (select o.name from locations o
             where o.studio_id = $1 and o.id::text = v.previous_attributes ->> 'location_id') as old_location,
            (select o.name from rooms o
@@ -128,6 +131,15 @@ class MemberMail(NamedTuple):
     recipient: Recipient
 
 
+class DueMail(NamedTuple):
+    """A claimed mail with the present state of what it is about, and the columns that its text needs."""
+
+    kind: MailKind
+    news: News
+    now: datetime
+    columns: Mapping[str, Any]
+
+
 async def studios_with_news(connection: Connection) -> list[UUID]:
     """Return the studios with events that were not turned into mails yet. Worker only, all studios."""
     return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_NEWS)]
@@ -153,12 +165,16 @@ async def read_news(connection: Connection, access: Access, after: int, until: i
 
 
 def _mailed_event(row: Record) -> MailedEvent:
-    news = News(
-        row["id"],
+    return MailedEvent(_news(row), Recipient(row["booking_id"], row["member_id"]) if row["has_email"] else None)
+
+
+def _news(row: Record) -> News:
+    return News(
+        row["event_id"],
         EventType(row["type"]),
         row["status"],
         json.loads(row["previous"]),
-        row["created_at"],
+        row["event_at"],
         row["class_id"],
         ClassStatus(row["class_status"]),
         row["start_time"],
@@ -166,7 +182,6 @@ def _mailed_event(row: Record) -> MailedEvent:
         row["was_promoted"],
         CancellationType(row["cancellation_type"]) if row["cancellation_type"] else None,
     )
-    return MailedEvent(news, Recipient(row["booking_id"], row["member_id"]) if row["has_email"] else None)
 
 
 async def members_of_class(
@@ -199,9 +214,10 @@ async def advance(connection: Connection, access: Access, sequence: int) -> None
     await connection.execute("update mail_cursors set sequence = $2 where studio_id = $1", access.studio_id, sequence)
 
 
-async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
-    """Claim due mails to members until the lease ends; return them with everything that their text needs."""
-    return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
+async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[DueMail]:
+    """Claim due mails to members until the lease ends."""
+    rows = await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)
+    return [DueMail(MailKind(row["kind"]), _news(row), row["now"], dict(row)) for row in rows]
 
 
 async def lock_switches(connection: Connection, access: Access) -> dict[str, bool]:
