@@ -62,6 +62,50 @@ async def test_mindbody_contracts(small: Connection) -> None:
     await assert_repeatable(small, mapping, data)
 
 
+CANCELLATION = ("status", "cancelled_at", "ended_at", "cancel_at", "auto_renew")
+
+
+def contract(termination: str) -> str:
+    header = (
+        "MBSystemID,ClientContractID,ContractName,Contract Start Date,Contract End Date,Autorenewing,TerminationDate"
+    )
+    return f"{header}\n100000123,1,Ten,1/1/2026,12/31/2046,True,{termination}\n"
+
+
+@pytest.mark.parametrize(
+    ("termination", "expected"),
+    [
+        (
+            "3/1/2026",
+            ("cancelled", datetime(2026, 3, 1, 5, tzinfo=UTC), datetime(2026, 3, 1, 5, tzinfo=UTC), None, True),
+        ),
+        ("3/1/2046", ("active", None, None, datetime(2046, 3, 1, 5, tzinfo=UTC), True)),
+        ("", ("active", None, None, None, True)),
+    ],
+)
+@pytest.mark.parametrize("known", [False, True], ids=["new", "imported before without the date"])
+async def test_mindbody_contracts_end_at_their_termination_date(
+    small: Connection, termination: str, expected: tuple[object, ...], known: bool
+) -> None:
+    await imported(small, mapping_of("members", "mindbody", "M/D/YYYY"), sample("mindbody_clients"))
+    mapping = mapping_of("memberships", "mindbody", "M/D/YYYY")
+    if known:
+        await imported(small, mapping, contract(""))
+    (row,) = (await imported(small, mapping, contract(termination))).rows
+    membership = await stored(small, "memberships", row["id"])
+    assert tuple(membership[name] for name in CANCELLATION) == expected
+    await assert_repeatable(small, mapping, contract(termination))
+
+
+async def test_a_status_decides_before_the_date_of_a_cancellation(small: Connection) -> None:
+    await imported(small, mapping_of("members"), "external_id,first_name,last_name,email\n7,Ada,Okafor,a@example.com\n")
+    rows = "external_id,member,product,status,cancelled_at,cancel_at_period_end\n1,7,Ten,active,2026-03-01,yes\n"
+    (row,) = (await imported(small, mapping_of("memberships"), rows)).rows
+    membership = await stored(small, "memberships", row["id"])
+    assert (membership["status"], membership["ended_at"]) == ("active", None)
+    assert membership["cancelled_at"] == datetime(2026, 3, 1, 5, tzinfo=UTC)
+
+
 async def test_mindbody_prospects_are_leads(small: Connection) -> None:
     mapping, data = mapping_of("leads", "mindbody", "M/D/YYYY"), sample("mindbody_clients")
     done = await imported(small, mapping, data)

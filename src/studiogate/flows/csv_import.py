@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from studiogate import clock
 from studiogate.domain.access import Access
 from studiogate.domain.csv_import.columns import Columns, choose_delimiter, find_columns
 from studiogate.domain.csv_import.directory import Directory, Named, directory
@@ -111,7 +112,7 @@ class _Run:
         columns, records = self._read()
         await storage.prepare(self.connection)
         found = await self._directory()
-        await self._stage(records, Translator(columns, self.source.mapping, found))
+        await self._stage(records, Translator(columns, self.source.mapping, found, clock.now()))
         await changes.lock_studio(self.connection, self.access)
         await self._decide(columns)
         await self._import(columns)

@@ -3,8 +3,10 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.csv_import import formats
 from studiogate.domain.csv_import.cells import CellReader, check
 from studiogate.domain.csv_import.class_times import class_times
@@ -45,7 +47,8 @@ class Translated:
 class Translator:
     """Translates the rows of one file; what all of them share is computed once."""
 
-    def __init__(self, columns: Columns, mapping: ColumnMapping, directory: Directory) -> None:
+    def __init__(self, columns: Columns, mapping: ColumnMapping, directory: Directory, now: datetime) -> None:
+        self._now = now
         self._columns = columns
         self._mapping = mapping
         self._kind = mapping.kind
@@ -131,6 +134,8 @@ class Translator:
             self._class_times(row)
         if self._kind.name == "products":
             self._price(row)
+        if self._kind.name == "memberships":
+            _cancel(row.values, self._now)
         row.member, row.member_email = row.values.pop("member", None), self._member_email(row)
         row.key = row.values.get(self._kind.key) if self._kind.key else None
         if row.external_id is None and self._kind.name in NATURAL and not row.faults:
@@ -182,6 +187,19 @@ class Translator:
         together = {**row.defaults, **row.values, "member": row.member, "member_email": row.member_email}
         parts = [str(together.get(name) or "") for name in NATURAL[self._kind.name]]
         return DERIVED + hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _cancel(values: dict[str, object], now: datetime) -> None:
+    """Apply the date of a cancellation to a membership whose row says nothing else about its status: it was cancelled
+    then or, if the date lies ahead, will be."""
+    date = values.get("cancelled_at")
+    if date is None or values.get("status") is not None:
+        return
+    if datetime.fromisoformat(str(date)) <= now:
+        values["status"] = MembershipStatus.CANCELLED.value
+        values.setdefault("ended_at", date)
+    else:
+        values.setdefault("cancel_at", values.pop("cancelled_at"))
 
 
 def _split_name(values: dict[str, object]) -> None:
