@@ -173,3 +173,52 @@ async def test_ids_of_a_merged_member_are_the_kept_ones(small: Connection) -> No
     again = await imported(small, MEMBERS, ADA.replace("Ada,", "Adele,"))
     assert again.verdicts == ["updated"]
     assert await small.fetchval("select first_name from members where id = $1", MEMBER) == "Adele"
+
+
+TWINS = ("102,Ann,Kept,ann@example.com", "103,Anne,Merged,anne@example.com", "104,Nan,Merged,nan@example.com")
+
+
+def rows_of(*numbers: int) -> str:
+    return "\n".join(["external_id,first_name,last_name,email", *(TWINS[number] for number in numbers)])
+
+
+async def twins(connection: Connection) -> list[UUID]:
+    done = await imported(connection, MEMBERS, rows_of(0, 1, 2))
+    return [UUID(row["id"]) for row in done.rows]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("kept", [0, 1])
+async def test_the_row_of_a_merged_member_is_skipped(small: Connection, kept: int, order: tuple[int, int]) -> None:
+    """Whichever row comes first, and whichever id: the kept member's own row decides."""
+    ids = await twins(small)
+    await did(merge, small, ids[kept], ids[1 - kept])
+    done = await imported(small, MEMBERS, rows_of(*order))
+    assert {(row["external_id"], row["verdict"]) for row in done.rows} == {
+        (f"10{2 + kept}", "unchanged"),
+        (f"10{3 - kept}", "skipped"),
+    }
+    assert done.reasons == [f"external_id: the member was merged with 10{2 + kept}, whose row decides"]
+    alone = await imported(small, MEMBERS, rows_of(1 - kept))
+    assert alone.verdicts == ["skipped"]
+    stored = await small.fetchrow("select last_name, email from members where id = $1", ids[kept])
+    assert tuple(stored or ()) == tuple(TWINS[kept].split(",")[2:])
+
+
+async def test_the_own_row_is_known_after_several_merges(small: Connection) -> None:
+    """The last member has no row of its own in the file, so the row of the one who was kept before decides."""
+    ann, anne, nan = await twins(small)
+    await did(merge, small, nan, anne)
+    await did(merge, small, nan, ann)
+    await did(merge, small, MEMBER, nan)
+    done = await imported(small, MEMBERS, rows_of(0, 1, 2))
+    assert done.verdicts == ["skipped", "skipped", "updated"]
+    assert await small.fetchval("select email from members where id = $1", MEMBER) == "nan@example.com"
+
+
+async def test_memberships_of_a_merged_member_are_the_kept_ones(small: Connection) -> None:
+    ann, anne, _ = await twins(small)
+    await did(merge, small, ann, anne)
+    rows = "external_id,member,product,status,started_at\n1,103,pack-10,active,2026-01-01"
+    (row,) = (await imported(small, mapping_of("memberships"), rows)).rows
+    assert await small.fetchval("select member_id from memberships where id = $1", UUID(row["id"])) == ann

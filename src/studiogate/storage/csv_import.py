@@ -60,6 +60,8 @@ FACTS = {
     kind: f"""
         select r.n, r.line, r.external_id, r.key, r.member, r.member_email, r.row, r.verdict, r."column", r.reason,
                coalesce(x.row_id, y.row_id) as known_id, {PRESENT[kind]} as known_exists,
+               (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = x.row_id
+                and e.source = $2 and e.kind = $3 order by e.created_at, e.external_id limit 1) as known_own_id,
                o.id as owner_id, {FIRST_NAMES[kind]} as owner_name,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = o.id and e.source = $2
                 and e.kind = $3 order by e.external_id limit 1) as owner_external_id,

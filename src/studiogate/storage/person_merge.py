@@ -22,8 +22,15 @@ MOVES: Mapping[str, str] = {
     "mails": "update mails set member_id = $3 where studio_id = $1 and member_id = $2",
     "merged_people": "update merged_people set member_id = $3 where studio_id = $1 and member_id = $2",
 }
-# The ids in other systems have no foreign key: they belong to rows of several tables.
-MOVE_EXTERNAL_IDS = "update external_ids set row_id = $3 where studio_id = $1 and row_id = $2 and kind = $4"
+# The ids in other systems have no foreign key: they belong to rows of several tables. ``created_at`` is since when an
+# id belongs to its row: the oldest is the row's own, which decides in imports (``storage.csv_import``). So moved ids
+# are as old as the merge, unless the kept row has none of the same system.
+MOVE_EXTERNAL_IDS = """
+    update external_ids x
+    set row_id = $3, created_at = case when exists (
+        select from external_ids k
+        where k.studio_id = $1 and k.row_id = $3 and k.kind = $4 and k.source = x.source) then now() else created_at end
+    where x.studio_id = $1 and x.row_id = $2 and x.kind = $4"""
 
 NOTES = "select staff_notes from members where studio_id = $1 and id = $2"
 SET_STANDING = "update members set suspended = $3, staff_notes = $4 where studio_id = $1 and id = $2"

@@ -1,7 +1,8 @@
 """Decide which stored row a row of a CSV file is about.
 
 The external id decides where it is known. Otherwise a row is matched by its email (a product by its key), but two
-people are never merged because they share an email, as families do: the row is reported instead.
+people are never merged because they share an email, as families do: the row is reported instead. Of people whom the
+studio has merged, the row of the one who was kept decides, and the others are skipped.
 """
 
 from dataclasses import dataclass
@@ -17,15 +18,17 @@ from studiogate.domain.csv_import.verdicts import Verdict
 class Facts:
     """What the file and the studio say about one row.
 
-    ``known_id``: the stored row of its external id; ``known_exists``: whether that row is still there. ``owner_id``:
-    the stored row with its key, ``owner_name`` that person's first name, ``owner_external_id`` an external id of the
-    same source. ``first_line``: where the file has the external id first; ``key_rows`` and ``key_line``: how many rows
-    of the file have the key, and where the first is. ``member_id`` and ``email_member_id``: the member by external id
-    and by email.
+    ``known_id``: the stored row of its external id; ``known_exists``: whether that row is still there;
+    ``known_own_id``: that row's own external id, which is another one if two people were merged. ``owner_id``: the
+    stored row with its key, ``owner_name`` that person's first name, ``owner_external_id`` an external id of the same
+    source. ``first_line``: where the file has the external id first; ``key_rows`` and ``key_line``: how many rows of
+    the file have the key, and where the first is. ``member_id`` and ``email_member_id``: the member by external id and
+    by email.
     """
 
     known_id: str | None = None
     known_exists: bool = False
+    known_own_id: str | None = None
     owner_id: str | None = None
     owner_name: str | None = None
     owner_external_id: str | None = None
@@ -70,6 +73,9 @@ def decide(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision:
         return _repeated(row, facts, mapping)
     if facts.known_id is not None and not facts.known_exists:
         return Decision(Verdict.SKIPPED, EXTERNAL_ID, f"the {kind.noun} was removed or erased after an earlier import")
+    if facts.known_own_id not in (None, row.external_id):
+        reason = f"the {kind.noun} was merged with {facts.known_own_id}, whose row decides"
+        return Decision(Verdict.SKIPPED, EXTERNAL_ID, reason)
     shared = _shared(row, facts, mapping)
     if shared is not None:
         return shared
