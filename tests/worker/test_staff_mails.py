@@ -14,12 +14,16 @@ from studiogate.domain.access import operator_access
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.sessions import Origin
-from studiogate.flows.staff import operators, passwords, roles, sign_in
+from studiogate.flows import mails
+from studiogate.flows.staff import mails as staff_mails
+from studiogate.flows.staff import operators, passwords, roles, sessions, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation
+from studiogate.flows.staff.sign_in import Credentials
 from studiogate.flows.staff.visits import Visit
 from studiogate.runtime import Runtime
 from studiogate.storage.accounts import accounts
+from studiogate.storage.accounts.accounts import Account
 from studiogate.worker.mail import mail_once
 from tests.support import smtp_server as smtp
 from tests.support.seed import Studio, seed_studio
@@ -137,6 +141,82 @@ async def test_what_nobody_needs_any_more_is_not_sent(staff_mail_studio: StaffMa
     assert await mail_once(staff_mail_studio.runtime) == 0
     assert staff_mail_studio.smtp_server.taken == []
     assert await staff_mail_studio.mails() == [("staff_invitation", "failed")]
+
+
+async def with_account(staff_mail_studio: StaffMailStudio) -> Account:
+    """Invite somebody, who accepts; return the account."""
+    await staff_mail_studio.invite()
+    token = await staff_mail_studio.token()
+    done(await passwords.accept_invitation(staff_mail_studio.visit, token, Acceptance("Jo", PASSWORD)))
+    account = await accounts.find(staff_mail_studio.connection, EMAIL)
+    assert account is not None
+    return account
+
+
+async def put_off(staff_mail_studio: StaffMailStudio) -> None:
+    """Let the mail server put off the only mail, which is due again at once."""
+    staff_mail_studio.smtp_server.answers.append("421 try later")
+    assert await mail_once(staff_mail_studio.runtime) == 1
+    await staff_mail_studio.connection.execute("update mails set due_at = now() - interval '1 second'")
+
+
+async def assert_dropped(staff_mail_studio: StaffMailStudio, kind: str) -> None:
+    assert await mail_once(staff_mail_studio.runtime) == 0
+    assert staff_mail_studio.smtp_server.taken == []
+    assert (kind, "failed") in await staff_mail_studio.mails()
+
+
+@pytest.mark.parametrize("tried", [True, False])
+async def test_using_another_link_drops_a_mail_that_was_not_sent(
+    staff_mail_studio: StaffMailStudio, tried: bool
+) -> None:
+    account = await with_account(staff_mail_studio)
+    link = done(await operators.make_sign_in_link(staff_mail_studio.connection, operator_access, account, mail=True))
+    if tried:
+        await put_off(staff_mail_studio)
+    done(await sign_in.sign_in_by_link(staff_mail_studio.visit, link.token))
+    await assert_dropped(staff_mail_studio, "staff_sign_in")
+
+
+async def test_setting_a_password_drops_a_reset_that_was_not_sent(staff_mail_studio: StaffMailStudio) -> None:
+    await with_account(staff_mail_studio)
+    started = done(await sign_in.sign_in(staff_mail_studio.visit, Credentials(EMAIL, PASSWORD)))
+    visit = staff_mail_studio.visit
+    signed_in = done(await sessions.resolve(visit.database, started.token, visit.origin))
+    assert await passwords.request_reset(visit, EMAIL) is None
+    assert await passwords.change_password(visit, signed_in, PASSWORD, "another long password") is None
+    await assert_dropped(staff_mail_studio, "staff_password_reset")
+
+
+async def test_a_mail_that_is_dropped_while_it_is_sent_stays_dropped(staff_mail_studio: StaffMailStudio) -> None:
+    """The link of the mail is used up, too: the worker has made it before."""
+    account = await with_account(staff_mail_studio)
+    link = done(await operators.make_sign_in_link(staff_mail_studio.connection, operator_access, account, mail=True))
+    database, studio_id = staff_mail_studio.runtime.database, staff_mail_studio.studio.studio_id
+    (claimed,) = await staff_mails.claim(database, studio_id, 10, "https://studio.example")
+    done(await sign_in.sign_in_by_link(staff_mail_studio.visit, link.token))
+    await mails.settle_failed(database, claimed, "SMTPServerDisconnected", for_good=False)
+    await assert_dropped(staff_mail_studio, "staff_sign_in")
+    assert await staff_mail_studio.connection.fetchval("select count(*) from staff_links where used_at is null") == 0
+
+
+async def test_a_reset_is_not_mailed_an_hour_after_it_was_asked_for(staff_mail_studio: StaffMailStudio) -> None:
+    await with_account(staff_mail_studio)
+    assert await passwords.request_reset(staff_mail_studio.visit, EMAIL) is None
+    await put_off(staff_mail_studio)
+    await staff_mail_studio.connection.execute(
+        "update mails set created_at = created_at - interval '1 hour' where status = 'queued'"
+    )
+    await assert_dropped(staff_mail_studio, "staff_password_reset")
+
+
+async def test_a_new_invitation_replaces_the_mail_of_the_last(staff_mail_studio: StaffMailStudio) -> None:
+    await staff_mail_studio.invite()
+    await put_off(staff_mail_studio)
+    await staff_mail_studio.invite()
+    token = await staff_mail_studio.token()
+    done(await passwords.accept_invitation(staff_mail_studio.visit, token, Acceptance("Jo", PASSWORD)))
+    assert sorted(await staff_mail_studio.mails()) == [("staff_invitation", "failed"), ("staff_invitation", "sent")]
 
 
 async def test_a_studio_s_name_cannot_add_headers(staff_mail_studio: StaffMailStudio) -> None:

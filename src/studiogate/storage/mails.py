@@ -62,12 +62,13 @@ SENT = """
     update mails set status = 'sent', attempts = attempts + 1, sent_at = clock_timestamp(), problem = null
     where studio_id = $1 and id = $2 and status <> 'sent'"""
 
-# $3 is the number of seconds until the next attempt; null: there is none.
+# $3 is the number of seconds until the next attempt; null: there is none. A mail that was dropped while it was being
+# sent stays dropped.
 FAILED = """
     update mails set problem = $4, status = case when $3::integer is null then 'failed' else 'queued' end,
                      attempts = attempts + 1,
                      due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
-    where studio_id = $1 and id = $2"""
+    where studio_id = $1 and id = $2 and status = 'queued'"""
 
 FORGET = f"""
     delete from mails where (studio_id, id) in (

@@ -33,8 +33,8 @@ ENABLE = "update staff_roles set disabled_at = null where studio_id = $1 and acc
 QUEUE_MAIL = "insert into mails (studio_id, id, account_id, kind, recipient) values ($1, $2, $3, $4, $5)"
 
 CLAIM_MAILS = f"""{claimed("account_id")}
-    select c.id, c.kind, c.recipient, c.attempts, c.account_id, s.name as studio,
-           a.password_hash is not null as has_password,
+    select c.id, c.kind, c.recipient, c.attempts, c.account_id, c.created_at, s.name as studio,
+           clock_timestamp() as now, a.password_hash is not null as has_password,
            a.disabled_at is not null or r.disabled_at is not null as is_disabled
     from claimed c
     join staff_roles r on r.studio_id = $1 and r.account_id = c.account_id

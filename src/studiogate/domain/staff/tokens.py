@@ -49,6 +49,11 @@ def link_is_open(expires_at: datetime, used_at: datetime | None, now: datetime) 
     return used_at is None and now < expires_at
 
 
+def may_still_be_mailed(purpose: Purpose, asked_at: datetime, now: datetime) -> bool:
+    """Return whether a link may still be mailed: not when one that was made at once would have expired."""
+    return now < asked_at + LINK_LIFE[purpose]
+
+
 def link_path(token: str) -> str:
     """Return the path of a link's page. Opening the page does not use the link up: mail scanners open links."""
     return f"/console/link/{token}"

@@ -7,17 +7,17 @@ from html import escape
 from uuid import UUID
 
 from studiogate.domain.access import system_access
-from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, link_path
+from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, link_path, may_still_be_mailed
 from studiogate.flows import mail_message
 from studiogate.flows.mail_message import Body, Envelope, Mailbox
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.flows.staff.visits import issue_link
 from studiogate.storage import staff
+from studiogate.storage.accounts.links import NOT_NEEDED
 from studiogate.storage.db.pool import Connection, Database, Record
 from studiogate.storage.mails import mark_failed
 
 PREFIX = "staff_"
-NOT_NEEDED = "no longer needed"
 SUBJECTS = {
     Purpose.INVITATION: "You are invited to work with {studio}",
     Purpose.RESET: "Set a new password",
@@ -59,12 +59,18 @@ async def claim(database: Database, studio_id: UUID, at_most: int, origin: str) 
     async with database.transaction() as connection:
         for row in await staff.claim_mails(connection, access, at_most, LEASE_SECONDS):
             purpose = Purpose(row["kind"].removeprefix(PREFIX))
-            if row["is_disabled"] or (purpose is Purpose.INVITATION and row["has_password"]):
+            if _is_over(row, purpose):
                 await mark_failed(connection, access, row["id"], None, NOT_NEEDED)
             else:
                 mail = await _with_link(connection, row, purpose, origin)
                 claimed.append(ClaimedMail(studio_id, mail.id, row["attempts"], mail.message))
     return claimed
+
+
+def _is_over(row: Record, purpose: Purpose) -> bool:
+    """Return whether nobody waits for the mail any more. Using a link drops the account's mails (``links.use_all``)."""
+    accepted = purpose is Purpose.INVITATION and row["has_password"]
+    return row["is_disabled"] or accepted or not may_still_be_mailed(purpose, row["created_at"], row["now"])
 
 
 async def _with_link(connection: Connection, row: Record, purpose: Purpose, origin: str) -> LinkMail:

@@ -8,12 +8,18 @@ from studiogate.domain.staff.tokens import Purpose
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
+# Why a mail with a link is not sent.
+NOT_NEEDED = "no longer needed"
 ADD = """
     insert into staff_links (id, account_id, purpose, token_hash, expires_at)
     values ($1, $2, $3, $4, clock_timestamp() + $5::interval) returning expires_at"""
 FIND = """
     select id, account_id, purpose, expires_at, used_at, clock_timestamp() as now from staff_links
     where token_hash = $1"""
+# In the studios of the account: mails belong to one.
+DROP_MAILS = """
+    update mails m set status = 'failed', problem = $2 from staff_roles r
+    where r.account_id = $1 and m.studio_id = r.studio_id and m.account_id = $1 and m.status = 'queued'"""
 USE = "update staff_links set used_at = clock_timestamp() where account_id = $1 and used_at is null"
 # One statement whether or not there is such an account: how long it takes tells nobody. Whoever asks has not proved to
 # be the account's person, so the audit log does not say that they are.
@@ -57,7 +63,10 @@ async def find(connection: Connection, token_hash: bytes) -> StoredLink | None:
 
 
 async def use_all(connection: Connection, account_id: UUID) -> None:
-    """Use up every link of an account: whoever used one has no need of the others, and nobody else may have them."""
+    """Use up every link of an account, also those that are still to be mailed: whoever used one has no need of the
+    others, and nobody else may have them. The mails come first: a worker that has just claimed one has made its link
+    when we get the row."""
+    await connection.execute(DROP_MAILS, account_id, NOT_NEEDED)
     await connection.execute(USE, account_id)
 
 
