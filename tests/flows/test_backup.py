@@ -15,7 +15,7 @@ import pytest
 from studiogate.domain.access import operator_access
 from studiogate.domain.logos import Logo
 from studiogate.flows import backup
-from studiogate.flows.backup import Content, Installation, NotEmptyError
+from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.storage import backup as rows
 from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import migrate
@@ -83,7 +83,7 @@ async def empty(new_empty_database: Callable[[], str]) -> AsyncIterator[Connecti
 
 
 async def restored(connection: Connection, folder: Path, archive: bytes) -> Content:
-    return await backup.restore(connection, UploadFolder(folder), io.BytesIO(archive), silent)
+    return await backup.restore(connection, Target(UploadFolder(folder)), io.BytesIO(archive), silent)
 
 
 async def test_everything_comes_back(full: Installation, empty: Connection, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from studiogate.cli.context import (
 )
 from studiogate.cli.demo import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
-from studiogate.flows.backup import Content, Installation, NotEmptyError
+from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.server.data_folder import prepared_account
 from studiogate.settings import KEY_FILE, Settings
 from studiogate.storage.backup_archive import DamagedBackupError
@@ -72,11 +72,15 @@ async def _back_up(dsn: str, settings: Settings, file: IO[bytes], progress: flow
 
 def _secrets(settings: Settings) -> dict[str, bytes]:
     """Return the key files of the data folder; the deployment's key is included even if it is a setting."""
-    files = {name: settings.data_dir / name for name in SECRETS}
-    found = {name: path.read_bytes() for name, path in files.items() if path.exists()}
+    found = _key_files(settings)
     if settings.secret_key is not None:
         found[KEY_FILE] = settings.secret_key.replace(",", "\n").encode() + b"\n"
     return found
+
+
+def _key_files(settings: Settings) -> dict[str, bytes]:
+    files = {name: settings.data_dir / name for name in SECRETS}
+    return {name: path.read_bytes() for name, path in files.items() if path.exists()}
 
 
 def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) -> None:
@@ -102,9 +106,10 @@ def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) 
 
 
 async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
+    present = {name: secret for name, secret in _key_files(settings).items() if _is_restored(settings, name)}
     connection = await pool.connect(dsn)
     try:
-        content = await flow.restore(connection, UploadFolder(settings.data_dir), file, progress)
+        content = await flow.restore(connection, Target(UploadFolder(settings.data_dir), present), file, progress)
     finally:
         await connection.close()
     _keep_secrets(settings, content.secrets)
@@ -114,10 +119,14 @@ async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow
 def _keep_secrets(settings: Settings, secrets: dict[str, bytes]) -> None:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     for name in SECRETS:
-        if name not in secrets or (name == KEY_FILE and settings.secret_key is not None):
-            continue
-        with PrivateFile(settings.data_dir / name) as file:
-            file.write(secrets[name])
+        if name in secrets and _is_restored(settings, name):
+            with PrivateFile(settings.data_dir / name) as file:
+                file.write(secrets[name])
+
+
+def _is_restored(settings: Settings, name: str) -> bool:
+    """Return whether this key file is written: not the deployment's key if that is a setting."""
+    return name != KEY_FILE or settings.secret_key is None
 
 
 @contextmanager

@@ -63,6 +63,14 @@ class Installation:
     progress: Progress
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a backup is restored to, besides the database. ``secrets`` are the key files that are there already."""
+
+    folder: UploadFolder
+    secrets: dict[str, bytes] = field(default_factory=dict, repr=False)
+
+
 async def back_up(installation: Installation, file: IO[bytes]) -> Content:
     """Write everything, as it is now, while the service keeps running."""
     connection = installation.connection
@@ -133,11 +141,12 @@ async def _add_table(connection: Connection, archive: ArchiveWriter, table: Tabl
     archive.add(f"tables/{table.name}/{number}", bytes(part))
 
 
-async def restore(connection: Connection, folder: UploadFolder, file: IO[bytes], progress: Progress) -> Content:
+async def restore(connection: Connection, target: Target, file: IO[bytes], progress: Progress) -> Content:
     """Load a backup into an empty database and an empty folder, then bring the schema up to date.
 
-    The secrets are returned for the caller to store.
+    The secrets are returned for the caller to store, unless others are there: nothing else opens what those sealed.
     """
+    folder = target.folder
     if count := await rows.table_count(connection):
         raise NotEmptyError(
             f"The database is not empty ({count} tables). Restore into a new data folder (--data DIR), or into an "
@@ -148,7 +157,7 @@ async def restore(connection: Connection, folder: UploadFolder, file: IO[bytes],
     written: list[Path] = []
     try:
         async with transaction_on(connection):
-            content = await _load_checked(connection, folder, ArchiveReader(file), written, progress)
+            content = await _load_checked(connection, target, ArchiveReader(file), written, progress)
     except BaseException:
         # Even if it may have been committed: without its secrets, which nobody gets now, it cannot be used.
         for path in written:
@@ -161,13 +170,13 @@ async def restore(connection: Connection, folder: UploadFolder, file: IO[bytes],
 
 
 async def _load_checked(
-    connection: Connection, folder: UploadFolder, archive: ArchiveReader, written: list[Path], progress: Progress
+    connection: Connection, target: Target, archive: ArchiveReader, written: list[Path], progress: Progress
 ) -> Content:
     """Load the members. Damaged ones may fail in any way before the checksums are reached: if something fails, the rest
     is read and compared, so that the damage is named as the reason."""
     members = archive.members()
     try:
-        return await _load(connection, folder, members, written, progress)
+        return await _load(connection, target, members, written, progress)
     except DamagedBackupError:
         raise
     except Exception:
@@ -177,7 +186,7 @@ async def _load_checked(
 
 
 async def _load(
-    connection: Connection, folder: UploadFolder, members: Iterator[Member], written: list[Path], progress: Progress
+    connection: Connection, target: Target, members: Iterator[Member], written: list[Path], progress: Progress
 ) -> Content:
     header = _header(next(members, None))
     await _migrate_to(connection, header["migrations"])
@@ -187,10 +196,11 @@ async def _load(
         kind, _, name = member.name.partition("/")
         if kind == "secrets":
             content.secrets[name] = member.stream.read()
+            _refuse_other_secret(target, name, content.secrets[name])
         elif kind == "uploads":
             studio_id, _, stored_name = name.partition("/")
-            written.append(folder.kept(UUID(studio_id), stored_name))
-            _write_upload(folder, written[-1], member)
+            written.append(target.folder.kept(UUID(studio_id), stored_name))
+            _write_upload(target.folder, written[-1], member)
             content.uploads += 1
             progress("files", content.uploads, content.uploads)
         else:
@@ -202,6 +212,16 @@ async def _load(
     for name, value in header["sequences"].items():
         await rows.set_sequence(connection, name, value)
     return content
+
+
+def _refuse_other_secret(target: Target, name: str, secret: bytes) -> None:
+    there = target.secrets.get(name)
+    if there is not None and there.split() != secret.split():
+        path = target.folder.data / name
+        raise NotEmptyError(
+            f"{path} is not the backup's, and what it seals could not be opened without it. Nothing was loaded: name "
+            f"another --data folder, or move {path} away."
+        )
 
 
 async def _known_tables(connection: Connection, named: list[dict[str, Any]]) -> dict[str, Table]:
