@@ -70,6 +70,40 @@ def test_nothing_is_loaded_on_first_use(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
 
 
+# A port where nothing listens: the driver looks for certificates first.
+CONNECTS = """
+import asyncio, os, sys
+
+from studiogate.server import privileges
+from studiogate.storage.db import pool
+
+privileges.drop(sys.argv[1])
+try:
+    asyncio.run(pool.connect("postgresql://user:password@127.0.0.1:1/none"))
+except pool.DatabaseUnavailableError as error:
+    print(os.environ["HOME"], error)
+"""
+
+
+@only_root
+@pytest.mark.parametrize("uid", [65534, 54321], ids=["nobody", "a user without a name"])
+def test_a_database_is_reached_from_a_home_that_is_closed(tmp_path: Path, uid: int) -> None:
+    """Certificates are looked for in the home of the account; root's own is closed to it."""
+    home = tmp_path / "root"
+    home.mkdir(mode=0o700)
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    run = subprocess.run(
+        [sys.executable, "-c", CONNECTS, f"{uid}:{uid}"],
+        env={**os.environ, "HOME": str(home), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert " 127.0.0.1:1: " in run.stdout
+    assert str(home) not in run.stdout, "as its HOME, or as the folder that it may not enter"
+
+
 @only_root
 def test_what_root_left_in_the_uploads_is_given_to_the_account(tmp_path: Path) -> None:
     uploads, account = tmp_path / "uploads", Account("nobody", 65534, 65534)

@@ -159,9 +159,20 @@ def let_into(folder: Path, account: Account) -> None:
 
 
 def become(option: str) -> None:
-    """Switch permanently from root to the account given by ``Account.option``."""
+    """Switch permanently from root to the account given by ``Account.option``, with a home that it can enter: the
+    database driver looks for certificates there, and fails where it may not look (/root)."""
     uid, gid = map(int, option.split(":"))
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
     os.umask(0o077)
+    os.environ["HOME"] = _home(uid)
+
+
+def _home(uid: int) -> str:
+    """Return the home of the user that this process runs as; the root folder, which is open to all, if it has none."""
+    with suppress(KeyError):
+        home = pwd.getpwuid(uid).pw_dir
+        if os.access(home, os.X_OK):
+            return home
+    return "/"
