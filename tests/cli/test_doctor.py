@@ -1,17 +1,28 @@
 """studiogate doctor, the names of settings, and what `key` prints for scripts."""
 
+import os
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import asyncpg
 import pytest
 
 from studiogate import settings
 from studiogate.cli.context import counted
 from studiogate.cli.doctor import print_findings
+from studiogate.flows import doctor as doctor_flow
 from studiogate.flows.doctor import Finding
+from studiogate.flows.schedule import series
+from studiogate.flows.schedule.rows import Given
+from studiogate.storage.upload_folder import UploadFolder
 from tests.cli import test_staff
 from tests.cli.test_commands import run
-from tests.cli.test_staff import CommandLine
+from tests.cli.test_staff import CommandLine, CommandOutput
+from tests.support.booking_studio import BookingStudio
+from tests.support.databases import run as run_async
 
 command_line, url = test_staff.command_line, test_staff.url
 UNSEEN = "insert into schema_migrations (version, checksum) values ('9999', 'x') returning version"
@@ -104,3 +115,124 @@ def test_an_old_key_never_outlives_its_credential(command_line: CommandLine) -> 
     rotated = command_line.type("key", "rotate", made["id"], "--overlap", "7d", "--json").json
     expires = command_line.look("select expires_at from credentials where id = $1", made["id"])
     assert datetime.fromisoformat(rotated["old_key_expires_at"]) == expires
+
+
+# Checks that fail
+
+DAMAGED = """
+    create function damaged() returns boolean language plpgsql stable as $$
+    begin raise exception 'invalid page in block 0' using errcode = 'data_corrupted'; end $$;
+    alter table mail_cursors rename to mail_cursors_kept;
+    create view mail_cursors as select * from mail_cursors_kept where damaged()"""
+LOST = """
+    create function lost() returns boolean language sql stable as 'select pg_terminate_backend(pg_backend_pid())';
+    alter table merged_people rename to merged_people_kept;
+    create view merged_people as select * from merged_people_kept where lost()"""
+SERIES = {"title": "Yoga", "capacity": 5, "weekdays": ["mon"], "local_start": "18:00", "minutes": 60}
+
+
+async def a_series_and_an_upload(studio: BookingStudio) -> None:
+    given = {**SERIES, "location_id": str(studio.location), "first_date": str(datetime.now(UTC).date())}
+    await studio.staff(series.create, Given(given))
+    form = await studio.new_form()
+    columns = {"filename": "f.txt", "content_type": "text/plain", "size": 1, "sha256": b"x" * 32}
+    await studio.add("form_uploads", form_id=form, field_key="f", stored_name=f"{1:032x}", **columns)
+
+
+@pytest.fixture
+def damaged(
+    new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandLine:
+    """A database of its own, with a series and an upload."""
+    made = CommandLine(new_database(), monkeypatch, capsys)
+    made.studio(a_series_and_an_upload)
+    return made
+
+
+def execute(command_line: CommandLine, statements: str) -> None:
+    for statement in statements.split(";\n"):
+        command_line.look(statement)
+
+
+def texts(said: CommandOutput, subject: str) -> list[tuple[str, str]]:
+    return [(each["level"], each["text"]) for each in said.json if each["subject"] == subject]
+
+
+def test_a_check_that_fails_is_a_fault_and_the_others_are_made(damaged: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "secrets.key").write_text("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n")
+    settings_of = ("--data", str(tmp_path), "--json")
+    assert damaged.type("secrets", "rotate", *settings_of).status == 0
+    (tmp_path / "secrets.key").write_text("")
+    sound = damaged.type("doctor", *settings_of)
+    damaged.look("update locations set timezone = 'Mars/Base' returning id")
+    damaged.look("drop table webhook_deliveries cascade")
+    execute(damaged, DAMAGED)
+    said = damaged.type("doctor", *settings_of)
+    assert (said.status, said.err) == (1, "")
+    assert {each["subject"] for each in said.json} == {each["subject"] for each in sound.json}
+    restore = "restore a backup (`studiogate restore FILE`) into another data folder or database."
+    assert texts(said, "mail cursors") == [
+        (
+            "fault",
+            "cannot be checked: invalid page in block 0. The database is damaged: check the server's disk, then "
+            + restore,
+        )
+    ]
+    missing = 'cannot be checked: relation "webhook_deliveries" does not exist. The schema was changed by hand: '
+    assert texts(said, "queue") == [("fault", missing + restore)]
+    zone = "Install its rules (package tzdata), or correct the column timezone of its location in the database."
+    assert texts(said, "series") == [("fault", f"cannot be checked: No time zone found with key Mars/Base. {zone}")]
+    assert [level for level, _ in texts(said, "classes of series")] == ["fault"]
+    no_key = f"{tmp_path / 'secrets.key'} does not hold a key: restore it, or set STUDIOGATE_SECRET_KEY."
+    assert texts(said, "secret key") == [("fault", no_key)]
+    assert [level for level, _ in texts(said, "seats")] == ["ok"]
+
+
+def test_a_key_file_that_cannot_be_read_is_a_fault(damaged: CommandLine, tmp_path: Path) -> None:
+    assert damaged.type("secrets", "rotate", "--data", str(tmp_path)).status == 0
+    (tmp_path / "secrets.key").unlink()
+    (tmp_path / "secrets.key").mkdir()
+    said = damaged.type("doctor", "--data", str(tmp_path), "--json")
+    ((level, text),) = texts(said, "secret key")
+    assert level == "fault"
+    assert "Is a directory" in text
+    assert text.endswith(" Run `studiogate doctor` as the user that owns the data folder, or as root.")
+
+
+def test_a_folder_of_uploads_that_cannot_be_entered_is_a_fault(damaged: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "uploads").mkdir(mode=0o000)
+
+    async def check() -> list[Finding]:
+        connection = await asyncpg.connect(damaged.url)
+        try:
+            with as_somebody():
+                files = doctor_flow.examine_files(connection, UploadFolder(tmp_path))
+                return await doctor_flow.checked(connection, "uploads", files)
+        finally:
+            await connection.close()
+
+    (finding,) = run_async(check())
+    assert (finding.level, finding.subject) == ("fault", "uploads")
+
+
+@contextmanager
+def as_somebody() -> Iterator[None]:
+    """Be no longer root, who may enter every folder."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_lost_database_keeps_what_was_found(damaged: CommandLine) -> None:
+    execute(damaged, LOST)
+    said = damaged.type("doctor", "--json")
+    assert (said.status, said.err) == (1, "")
+    ((level, text),) = texts(said, "merged people")
+    assert level == "fault"
+    assert text.endswith(" The connection is lost, the other checks were not made: see that the server runs.")
+    assert [level for level, _ in texts(said, "seats")] == ["ok"]
+    assert texts(said, "server log") == []

@@ -34,7 +34,7 @@ class CommandLine:
     """Runs commands on a separate database, and reads what they changed."""
 
     def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._url, self._monkeypatch, self._capsys = url, monkeypatch, capsys
+        self.url, self._monkeypatch, self._capsys = url, monkeypatch, capsys
         monkeypatch.setenv("STUDIOGATE_DATABASE_URL", url)
 
     def type(self, *words: object) -> CommandOutput:
@@ -53,7 +53,7 @@ class CommandLine:
         made = []
 
         async def work() -> None:
-            async for api in open_partner_api(self._url):
+            async for api in open_partner_api(self.url):
                 studio = await StudioFactory(api).new_studio()
                 made.append((studio.id, await build(studio)))
 
@@ -62,7 +62,7 @@ class CommandLine:
 
     def look(self, query: str, *values: Any) -> Any:
         async def work() -> Any:
-            connection = await asyncpg.connect(self._url)
+            connection = await asyncpg.connect(self.url)
             try:
                 return await connection.fetchval(query, *values)
             finally:

@@ -61,9 +61,10 @@ async def _examine(settings: configuration.Settings, dsn: str) -> list[Finding]:
     try:
         findings = await doctor_flow.examine(connection)
         if all(finding.level == "ok" for finding in findings if finding.subject == "migrations"):
-            findings.append(await doctor_flow.examine_files(connection, UploadFolder(settings.data_dir)))
-            findings.append(await _secret_key(connection, settings))
-        return [*findings, await doctor_flow.examine_log(connection)]
+            files = doctor_flow.examine_files(connection, UploadFolder(settings.data_dir))
+            findings += await doctor_flow.checked(connection, "uploads", files)
+            findings += await doctor_flow.checked(connection, "secret key", _secret_key(connection, settings))
+        return [*findings, *await doctor_flow.checked(connection, "server log", doctor_flow.examine_log(connection))]
     finally:
         await connection.close()
 
@@ -72,16 +73,23 @@ async def _secret_key(connection: Connection, settings: configuration.Settings) 
     known = await secret_key.key_fingerprint(connection)
     if known is None:
         return Finding("ok", "secret key", "none is in use yet")
-    if known in map(fingerprint, configuration.known_secret_keys(settings)):
+    try:
+        keys = configuration.known_secret_keys(settings)
+    except configuration.SettingsError as error:
+        return Finding("fault", "secret key", str(error))
+    if known in map(fingerprint, keys):
         return Finding("ok", "secret key", "the one that the database was set up with")
     return Finding("fault", "secret key", OTHER_KEY)
 
 
 def _disk(settings: configuration.Settings) -> Finding:
     folder = settings.data_dir.absolute()
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
+    try:
+        while not folder.exists():
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return doctor_flow.failed("disk", error)
     text = f"{free / 1e9:.1f} GB free in {folder}"
     if free < 1e9:
         return Finding("fault" if free < 1e8 else "warning", "disk", text + ": make room or move the data folder.")

@@ -1,19 +1,21 @@
 """The checks that `doctor` makes on the database and on uploaded files."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
 from uuid import UUID
+from zoneinfo import ZoneInfoNotFoundError
 
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
 from studiogate.storage import event_numbering, housekeeping, invariants, people_invariants
 from studiogate.storage.accounts.invariants import STAFF_PROMISES
 from studiogate.storage.audit_invariants import AUDIT_PROMISES
-from studiogate.storage.db import health, migrate
+from studiogate.storage.db import failures, health, migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
+from studiogate.storage.promise import Promise
 from studiogate.storage.schedule import invariants as series_invariants
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import claims
@@ -33,13 +35,48 @@ class Finding:
 
 
 async def examine(connection: Connection) -> list[Finding]:
-    findings = [await _server(connection), await _writable(connection), await _clock(connection)]
-    schema = await _schema(connection)
-    findings.append(schema)
-    if schema.level == "ok":
-        findings.append(await _queue(connection))
+    findings = [
+        *await checked(connection, "database", _server(connection)),
+        *await checked(connection, "writes", _writable(connection)),
+        *await checked(connection, "clock", _clock(connection)),
+    ]
+    schema = await checked(connection, "migrations", _schema(connection))
+    findings += schema
+    if all(finding.level == "ok" for finding in schema):
+        findings += await checked(connection, "queue", _queue(connection))
         findings += await _promises(connection)
     return findings
+
+
+async def checked(
+    connection: Connection, subject: str, check: Coroutine[None, None, Finding | list[Finding]]
+) -> list[Finding]:
+    """Return what a check finds. If it fails, that is its finding, so that the other checks still run."""
+    if connection.is_closed():  # The check that lost it has said so.
+        check.close()
+        return []
+    try:
+        found = await check
+    except Exception as error:
+        return [failed(subject, error, lost=connection.is_closed())]
+    return found if isinstance(found, list) else [found]
+
+
+def failed(subject: str, error: Exception, *, lost: bool = False) -> Finding:
+    """Return the finding of a check that failed: why, and what to do."""
+    unquoted = error.args[0] if isinstance(error, ZoneInfoNotFoundError) else error
+    reason = (str(unquoted) or type(error).__name__).removesuffix(".")
+    return Finding("fault", subject, f"cannot be checked: {reason}. {_advice(error, lost)}")
+
+
+def _advice(error: Exception, lost: bool) -> str:
+    if lost:
+        return "The connection is lost, the other checks were not made: see that the server runs."
+    if isinstance(error, ZoneInfoNotFoundError):
+        return "Install its rules (package tzdata), or correct the column timezone of its location in the database."
+    if isinstance(error, OSError):
+        return "Run `studiogate doctor` as the user that owns the data folder, or as root."
+    return failures.advice_on_damage(error) or "Correct that, then run `studiogate doctor` again."
 
 
 async def _server(connection: Connection) -> Finding:
@@ -103,15 +140,18 @@ async def _queue(connection: Connection) -> Finding:
 
 
 async def _promises(connection: Connection) -> list[Finding]:
-    """Check every invariant that SQL can express; return one finding per violating row, or one that it holds."""
-    findings = []
     own = (*series_invariants.PROMISES, *STAFF_PROMISES, *people_invariants.PEOPLE_PROMISES, *AUDIT_PROMISES)
+    findings = []
     for promise in (*invariants.PROMISES, *own):
-        violations = await invariants.violations(connection, promise)
-        findings += [Finding(promise.level, promise.name, violation) for violation in violations]
-        if not violations:
-            findings.append(Finding("ok", promise.name, promise.holds))
+        findings += await checked(connection, promise.name, _promise(connection, promise))
     return findings
+
+
+async def _promise(connection: Connection, promise: Promise) -> list[Finding]:
+    """Check an invariant that SQL can express; return one finding per violating row, or one that it holds."""
+    violations = await invariants.violations(connection, promise)
+    broken = [Finding(promise.level, promise.name, violation) for violation in violations]
+    return broken or [Finding("ok", promise.name, promise.holds)]
 
 
 async def examine_files(connection: Connection, folder: UploadFolder) -> Finding:

@@ -69,6 +69,10 @@ TOO_SLOW = (
 )
 # The last one: a migration changed a type that a prepared statement uses; the driver prepares it again next time.
 CONFLICTING = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.InvalidCachedStatementError)
+# What it raises for files of the server that are damaged or gone, and for a schema that lacks something.
+DAMAGED = (asyncpg.InternalServerError, asyncpg.PostgresSystemError)
+INCOMPLETE = (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError, asyncpg.UndefinedFunctionError)
+RESTORE = "restore a backup (`studiogate restore FILE`) into another data folder or database."
 # The session lacks a prepared statement or already has it: consecutive statements reached different sessions.
 OTHER_SESSION = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 SHARED_SESSIONS = (
@@ -111,3 +115,14 @@ def own_errors(connection: Connection) -> Iterator[None]:
     except Exception as error:
         raise_as_ours(error, connection)
         raise
+
+
+def advice_on_damage(error: Exception) -> str:
+    """Return what to do if this error says that the database is damaged, else an empty text."""
+    if isinstance(error, DAMAGED):
+        return f"The database is damaged: check the server's disk, then {RESTORE}"
+    if isinstance(error, INCOMPLETE):
+        return f"The schema was changed by hand: {RESTORE}"
+    if isinstance(error, asyncpg.DataError):
+        return f"A row has a value that Studiogate does not write: correct it in the database, or {RESTORE}"
+    return ""
