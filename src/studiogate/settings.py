@@ -8,7 +8,7 @@ import ipaddress
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -145,21 +145,23 @@ def secret_keys(settings: Settings) -> list[bytes]:
     concurrent processes one creates it and all read the same key.
     """
     path = settings.data_dir / KEY_FILE
-    if settings.secret_key is None and not path.exists():
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-        draft = _drafted(path, [secrets.token_bytes(KEY_BYTES)])
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-        draft.unlink()
+    with _named(path):
+        if settings.secret_key is None and not path.exists():
+            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            draft = _drafted(path, [secrets.token_bytes(KEY_BYTES)])
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, path)
+            draft.unlink()
     return known_secret_keys(settings)
 
 
 def known_secret_keys(settings: Settings) -> list[bytes]:
     """Return the keys of this deployment without creating one."""
     path = settings.data_dir / KEY_FILE
-    if settings.secret_key is None and not path.exists():
-        return []
-    texts = path.read_text().split() if settings.secret_key is None else settings.secret_key.split(",")
+    with _named(path):
+        if settings.secret_key is None and not path.exists():
+            return []
+        texts = path.read_text().split() if settings.secret_key is None else settings.secret_key.split(",")
     keys = [key for key in map(_decoded, texts) if key is not None]
     if not keys or len(keys) < len(texts):
         raise SettingsError(f"{path} does not hold a key: restore it, or set {PREFIX}SECRET_KEY.")
@@ -169,14 +171,26 @@ def known_secret_keys(settings: Settings) -> list[bytes]:
 def write_secret_keys(settings: Settings, keys: Sequence[bytes]) -> Path:
     """Replace the key file atomically and return its path: even after a crash it has all old or all new keys."""
     path = settings.data_dir / KEY_FILE
-    draft = _drafted(path, keys)
-    if path.exists():
-        os.chown(draft, path.stat().st_uid, path.stat().st_gid)
-    draft.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    with _named(path):
+        draft = _drafted(path, keys)
+        if path.exists():
+            os.chown(draft, path.stat().st_uid, path.stat().st_gid)
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
     return path
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say that it is the key file that cannot be used. Not by an OSError: while a database is in use, that is a failure
+    of its connection."""
+    try:
+        yield
+    except OSError as error:
+        advice = " Run this as the user that owns it, or as root." if isinstance(error, PermissionError) else ""
+        raise SettingsError(f"{path} cannot be read or written: {error.strerror}.{advice}") from error
 
 
 def _drafted(path: Path, keys: Sequence[bytes]) -> Path:

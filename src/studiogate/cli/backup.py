@@ -49,7 +49,7 @@ def back_up(output: Output = None, as_json: AsJson = False, data: DataFolder = N
     except flow.EmptyError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        raise CommandError(f"{error.filename or path}: {error.strerror}. Name another file with -o FILE.") from None
+        raise _not_backed_up(path, error) from None
     size = path.stat().st_size
     if as_json:
         print_json({"file": str(path), "bytes": size, **_facts(content), "missing_uploads": content.missing})
@@ -58,6 +58,14 @@ def back_up(output: Output = None, as_json: AsJson = False, data: DataFolder = N
     screen.print("It holds people's data and the installation's keys: keep it as secret as the data folder.")
     for each in content.missing:
         complaints.print(f"warning: the file of upload {each} is lost; its row is in the backup.", soft_wrap=True)
+
+
+def _not_backed_up(path: Path, error: OSError) -> CommandError:
+    """Say which file it is: the backup, which may be another one, or one of the installation that cannot be read."""
+    if error.filename in (None, str(path)):
+        return CommandError(f"{path}: {error.strerror}. Name another file with -o FILE.")
+    advice = "Run the command as the user that owns the data folder, or as root."
+    return CommandError(f"{error.filename} cannot be read: {error.strerror}. {advice}")
 
 
 async def _back_up(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
@@ -106,7 +114,10 @@ def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) 
 
 
 async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
-    present = {name: secret for name, secret in _key_files(settings).items() if _is_restored(settings, name)}
+    try:
+        present = {name: secret for name, secret in _key_files(settings).items() if _is_restored(settings, name)}
+    except OSError as error:
+        raise CommandError(f"{error.filename} cannot be read: {error.strerror}. Name another --data folder.") from None
     connection = await pool.connect(dsn)
     try:
         content = await flow.restore(connection, Target(UploadFolder(settings.data_dir), present), file, progress)

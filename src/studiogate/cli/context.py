@@ -1,5 +1,6 @@
 """What commands share: access to the database, one-line errors, and output."""
 
+import errno
 import getpass
 import json
 import sys
@@ -28,7 +29,7 @@ from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
 from studiogate.storage.db import migrate, pool
 from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, PoolerError, ReadOnlyDatabaseError
-from studiogate.storage.private_file import writing
+from studiogate.storage.private_file import OutputError, writing
 
 Result = TypeVar("Result")
 EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
@@ -140,6 +141,8 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
 
 def write(text: str) -> None:
     """Write to standard output while the database is in use. A signal ends the wait for a stalled reader."""
+    if sys.stdout is None:
+        raise OutputError(STANDARD_OUTPUT, OSError(errno.EBADF, "it is closed"))
     with writing(STANDARD_OUTPUT):
         of_this_process().write(sys.stdout.fileno(), text.encode())
 

@@ -19,6 +19,8 @@ from studiogate.storage.private_file import OutputError, PrivateFile, writing
 def opened(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that can be read more than once: a regular file, or a copy of standard input."""
     if str(path) == "-":
+        if sys.stdin is None:
+            raise CommandError("Standard input is closed: name a file instead of -, or pipe it in.")
         with tempfile.TemporaryFile() as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             yield copy
@@ -65,4 +67,6 @@ def written(output: Path | None) -> Iterator[Callable[[str], object]]:
     except OutputError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
+        if error.filename not in (None, str(output)):  # a file that the command reads
+            raise
         raise CommandError(f"{output} cannot be written: {error.strerror}.") from None

@@ -143,8 +143,11 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
             soft_wrap=True,
         )
         sys.exit(128 + stopped.number)  # as shells report a process killed by the signal
-    except (OutputError, OSError) as error:
+    except OutputError as error:
         _end_without_output(error)
+        sys.exit(1)
+    except OSError as error:
+        _end_after(error)
         sys.exit(1)
     except EXPECTED as error:
         print_error(_explained(error), "--json" in sys.argv)
@@ -158,14 +161,22 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     sys.exit(status or 0)
 
 
-def _end_without_output(error: OutputError | OSError) -> None:
-    """Say that the output cannot be written, unless its reader has seen enough. Any other error is a bug of ours."""
-    if isinstance(error, OSError):
-        if error.errno not in FULL:
-            raise error
-        error = OutputError(error.filename or STANDARD_OUTPUT, error)
-    # Python writes what is left when it ends, which would fail again.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _end_after(error: OSError) -> None:
+    """Say which file cannot be used, or that an output takes no more. Any other error is a bug of ours."""
+    if error.errno in FULL:
+        _end_without_output(OutputError(error.filename or STANDARD_OUTPUT, error))
+    elif error.filename is not None:
+        advice = " Run the command as the user that owns it, or as root." if isinstance(error, PermissionError) else ""
+        print_error(CommandError(f"{error.filename} cannot be used: {error.strerror}.{advice}"), "--json" in sys.argv)
+    else:
+        raise error
+
+
+def _end_without_output(error: OutputError) -> None:
+    """Say that the output cannot be written, unless its reader has seen enough."""
+    if sys.stdout is not None:
+        # Python writes what is left when it ends, which would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not error.has_no_reader:
         print_error(error, as_json=False)
 

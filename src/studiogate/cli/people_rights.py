@@ -1,6 +1,7 @@
 """studiogate member export | erase: the rights of a person over their data."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -36,8 +37,7 @@ def export(
 ) -> None:
     """Write everything that is stored about a person to a zip archive: a page to read, JSON, and their files."""
     target = output or Path(f"member-{member_id}.zip")
-    if target.exists():
-        raise CommandError(f"{target} exists: choose another file with -o FILE.")
+    _refuse_existing(target)
     folder, studios = _folder(data), list[UUID]()
 
     async def action(connection: Connection, access: Access) -> Person | Refusal:
@@ -55,12 +55,25 @@ def export(
         screen.print(f"{absent} {', '.join(missing)}. Run the command on the machine that received them.")
 
 
+def _refuse_existing(target: Path) -> None:
+    try:
+        exists = target.exists()
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    if exists:
+        raise CommandError(f"{target} exists: choose another file with -o FILE.")
+
+
+def _unwritable(target: Path, error: OSError) -> CommandError:
+    return CommandError(f"{target} cannot be written: {error.strerror}. Choose another file with -o FILE.")
+
+
 def _write(target: Path, person: Person, folder: UploadFolder, studio_id: UUID) -> list[str]:
     """Write the archive so that only this user can read it."""
     try:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise CommandError(f"{target} cannot be written: {error.strerror}.") from None
+        raise _unwritable(target, error) from None
     with os.fdopen(descriptor, "wb") as stream:
         return exporting.write_archive(stream, person, folder, studio_id)
 
@@ -74,6 +87,8 @@ def erase(
     data: DataFolder = None,
 ) -> None:
     """Erase a person: what says who it was goes; bookings, ledger and purchases stay, anonymous."""
+    if not yes and sys.stdin is None:
+        raise CommandError("Standard input is closed, so nobody can be asked: confirm with --yes. Nothing was erased.")
     if not yes and not typer.confirm(WARNING, err=True):
         raise CommandError("Nothing was erased.")
     folder = _folder(data)

@@ -109,11 +109,13 @@ def may_have_committed(error: Exception | None) -> bool:
 
 @contextmanager
 def own_errors(connection: Connection) -> Iterator[None]:
-    """Replace the driver's exceptions by ours, for a connection outside the pool."""
+    """Replace the driver's exceptions by ours, for a connection outside the pool. An error that names a file is about
+    that file, which a command reads or writes while it is connected."""
     try:
         yield
     except Exception as error:
-        raise_as_ours(error, connection)
+        if not (isinstance(error, OSError) and error.filename is not None):
+            raise_as_ours(error, connection)
         raise
 
 
