@@ -14,7 +14,7 @@ from studiogate.storage import event_numbering
 from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.partner_api import open_partner_api
-from tests.support.people import Partner, partner_of
+from tests.support.people import Partner, locs, partner_of
 from tests.support.webhook_studio import SECRET_KEY
 
 pytestmark = pytest.mark.anyio
@@ -162,3 +162,64 @@ async def test_a_key_has_8_to_120_characters(partner: Partner, ids: dict[str, st
     for key in ("x" * 7, "x" * 121):
         response = await send(partner, write, write.path.format(**ids), write.body, key)
         assert_refused(response, "validation_error", param="Idempotency-Key")
+
+
+LARGE = {"metadata": {"a": "x" * 20_000}}
+ANSWERS = [{"key": "age", "label": "Age", "type": "number"}]
+
+
+async def form_with_answers(partner: Partner) -> str:
+    form = {"title": "Answers", "fields": ANSWERS, "status": "published"}
+    return str((await partner.post("/forms", form)).json()["id"])
+
+
+async def test_faults_come_before_a_key_that_was_used_for_another_request(
+    partner: Partner, ids: dict[str, str]
+) -> None:
+    """Also those that only stored data can tell. What was sent with the key at first is still replayed."""
+    path, key = f"/forms/{await form_with_answers(partner)}/submissions", f"faults-{uuid4()}"
+    first = await partner.post(
+        "/leads", {"email": "first@b.example", "phone": "212 555 0100"}, ("idempotency-key", key)
+    )
+    assert first.status == 201, first.body
+    before = [await partner.value(f"select count(*) from {each}") for each in ("leads", "members", "form_submissions")]
+    for method, target, body, fault in (
+        ("POST", "/leads", {"email": "first@b.example", "phone": "12"}, ["phone"]),
+        ("POST", "/leads", {"email": "new@b.example", **LARGE}, ["metadata"]),
+        ("PATCH", f"/leads/{ids['lead']}", {"phone": "12"}, ["phone"]),
+        ("PATCH", f"/leads/{ids['lead']}", LARGE, ["metadata"]),
+        ("POST", "/members", {"email": "n@b.example", "first_name": "A", "last_name": "B", "phone": "12"}, ["phone"]),
+        ("POST", path, {"submitter_email": "n@b.example", "data": {"age": "old"}}, ["data", "age"]),
+        ("POST", path, {"submitter_email": "nobody"}, ["submitter_email"]),
+    ):
+        refused = await partner.send(method, target, json.dumps(body).encode(), ("idempotency-key", key))
+        assert locs(refused) == [["body", *fault]], (target, body)
+    for target, body in (
+        ("/leads", {"email": "first@b.example"}),
+        (path, {"submitter_email": "n@b.example", "data": {"age": "7"}}),
+        (path.replace(path.split("/")[2], str(uuid4())), {"submitter_email": "n@b.example"}),
+    ):
+        assert_refused(await partner.post(target, body, ("idempotency-key", key)), "idempotency_key_reused")
+    after = [await partner.value(f"select count(*) from {each}") for each in ("leads", "members", "form_submissions")]
+    assert after == before, "nothing was done"
+
+
+async def test_a_replay_outlives_what_it_was_judged_by(partner: Partner) -> None:
+    """A first request that was right is replayed, even if the form or the studio's country has changed since."""
+    form, key, phone_key = await form_with_answers(partner), f"form-{uuid4()}", f"phone-{uuid4()}"
+    answers = {"submitter_email": "n@b.example", "data": {"age": "7"}}
+    lead = {"email": "country@b.example", "phone": "212 555 0100"}
+    first = await partner.post(f"/forms/{form}/submissions", answers, ("idempotency-key", key))
+    first_lead = await partner.post("/leads", lead, ("idempotency-key", phone_key))
+    assert (first.status, first_lead.status) == (201, 201)
+    changed = {"fields": [{"key": "name", "label": "Name", "type": "text", "required": True}]}
+    assert (await partner.send("PUT", f"/forms/{form}", json.dumps(changed).encode())).status == 200
+    country = await partner.value("select country from studios where studio_id = $1", partner.studio.studio_id)
+    try:
+        await partner.value("update studios set country = 'GB' where studio_id = $1", partner.studio.studio_id)
+        again = await partner.post(f"/forms/{form}/submissions", answers, ("idempotency-key", key))
+        again_lead = await partner.post("/leads", lead, ("idempotency-key", phone_key))
+    finally:
+        await partner.value("update studios set country = $2 where studio_id = $1", partner.studio.studio_id, country)
+    assert (again.status, again.body) == (first.status, first.body)
+    assert (again_lead.status, again_lead.body) == (first_lead.status, first_lead.body)

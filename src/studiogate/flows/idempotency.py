@@ -31,6 +31,9 @@ Outcome = Stored | Refusal | Replay
 """What became of a request. After a refusal nothing has happened and nothing is stored."""
 
 
+KEY_REUSED = Refusal(Code.IDEMPOTENCY_KEY_REUSED)
+
+
 def _not_stored(_refusal: Refusal) -> None:
     return None
 
@@ -106,8 +109,11 @@ async def _in_one_transaction(
     async with database.transaction() as connection:
         first = await _claim(connection, context, work)
         if first is not None:
-            return await replay(connection, context, first, visible)
-        result = await (work.write(connection, context) if isinstance(work, EmailWork) else work(connection))
+            answer = await replay(connection, context, first, visible)
+            if answer == KEY_REUSED:
+                raise _ForgetError(await _faults(connection, context, work) or KEY_REUSED)
+            return answer
+        result = await _done(connection, context, work)
         if isinstance(result, Stored):
             return result
         response = _response(context, result)
@@ -128,6 +134,19 @@ async def _claim(connection: Connection, context: WriteContext, work: Work | Ema
     return None
 
 
+async def _done(connection: Connection, context: WriteContext, work: Work | EmailWork) -> Stored | str | Refusal:
+    return await (work.write(connection, context) if isinstance(work, EmailWork) else work(connection))
+
+
+async def _faults(connection: Connection, context: WriteContext, work: Work | EmailWork) -> Refusal | None:
+    """Return the faults of a request whose key has been used for another one: they are reported before that. Those that
+    depend on stored data are found by the work alone, so it is done, without the key; the caller must roll it back."""
+    without_key = context._replace(once=None)
+    await _claim(connection, without_key, work)
+    result = await _done(connection, without_key, work)
+    return result if isinstance(result, Refusal) and result.code is Code.VALIDATION_ERROR else None
+
+
 def _response(context: WriteContext, result: str | Refusal) -> Stored | None:
     return context.answers.refusal(result) if isinstance(result, Refusal) else context.success(result)
 
@@ -144,5 +163,5 @@ async def replay(
 ) -> Replay | Refusal:
     """Return the first response, unless the parameters differ or the caller may not see it any more."""
     if context.once is None or first.fingerprint != context.once.fingerprint:
-        return Refusal(Code.IDEMPOTENCY_KEY_REUSED)
+        return KEY_REUSED
     return Replay(first.status, first.body) if await visible(connection) else Refusal(Code.NOT_FOUND)
