@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -175,3 +176,31 @@ async def test_an_etag_changes_with_updated_at_only(partner: Partner) -> None:
     assert await etag() == before
     await patch(partner, lead_id, {"phone": "+1 212 555 0100"})
     assert await etag() != before
+
+
+PHONE, METADATA = ["body", "phone"], ["body", "metadata"]
+FORGED = [*METADATA, "form_submissions"]
+
+
+async def test_all_faults_of_a_lead_are_listed_together(partner: Partner) -> None:
+    """With each other, and with those of the types; the size of the result counts, also for a lead that exists."""
+    lead_id = await lead_of(partner, "all@example.com", metadata={"a": "x" * 9_000})
+    large = {"phone": "12", "metadata": {"form_submissions": [1], "b": "y" * 20_000}}
+    added = {"phone": "12", "metadata": {"form_submissions": [1], "b": "y" * 9_000}}
+    for email, body, found in (
+        ("new@example.com", large, [PHONE, FORGED, METADATA]),
+        ("new@example.com", added, [PHONE, FORGED]),
+        ("all@example.com", added, [PHONE, FORGED, METADATA]),
+    ):
+        assert locs(await partner.post("/leads", {"email": email, **body})) == found
+        refused = await partner.post("/leads", {"email": email, "first_name": 1, **body})
+        assert locs(refused) == [["body", "first_name"], *found]
+    refused = await partner.post("/leads", {"email": "nobody", **large})
+    assert locs(refused) == [["body", "email"], PHONE, FORGED, METADATA]
+    for body in (large, added):
+        assert locs(await patch(partner, lead_id, body)) == [PHONE, FORGED, METADATA]
+        refused = await patch(partner, lead_id, {"status": "no", **body})
+        assert locs(refused) == [["body", "status"], PHONE, FORGED, METADATA]
+    assert locs(await patch(partner, str(uuid4()), large)) == [PHONE, METADATA], "before the 404"
+    assert_refused(await patch(partner, str(uuid4()), {"metadata": added["metadata"]}), "not_found")
+    assert (await read(partner, lead_id))["metadata"] == {"a": "x" * 9_000}

@@ -134,6 +134,16 @@ def metadata_too_large(metadata: Mapping[str, object]) -> bool:
     return stored_size(counted, MAX_METADATA_BYTES) > MAX_METADATA_BYTES
 
 
+def grows_too_large(kept: Mapping[str, object], changed: Mapping[str, object]) -> bool:
+    """Return whether a change of metadata has too large a result. Metadata that was too large before may stay."""
+    return changed != kept and metadata_too_large(changed)
+
+
+def without_submissions(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Return metadata without the list that only the system writes."""
+    return {key: value for key, value in metadata.items() if key != FORM_SUBMISSIONS}
+
+
 def _are_submissions(value: object) -> bool:
     return isinstance(value, list) and len(value) <= SUBMISSIONS_KEPT and all(map(_is_submission, value))
 

@@ -12,12 +12,15 @@ from studiogate.domain.leads import (
     FormSubmission,
     LeadContact,
     changes_submissions,
+    grows_too_large,
+    merged,
     metadata_too_large,
     patched,
     status_refusal,
     with_submissions,
+    without_submissions,
 )
-from studiogate.domain.people import notes_refusal
+from studiogate.domain.people import normalize_email, notes_refusal
 from studiogate.domain.phones import normalize_phone
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
 from studiogate.flows.announce import changing
@@ -64,19 +67,47 @@ async def phone_faults(connection: Connection, access: Access, phone: object) ->
     return [BAD_PHONE]
 
 
+async def create_faults(
+    connection: Connection, access: Access, email: object, phone: object, metadata: Mapping[str, object]
+) -> list[Fault]:
+    """Return everything that is wrong with a request to create a lead, or to fill in the one that has this email."""
+    faults = await phone_faults(connection, access, phone)
+    if FORM_SUBMISSIONS in metadata:
+        faults.append(RESERVED_KEY)
+    own = without_submissions(metadata)
+    known = normalize_email(email) if isinstance(email, str) else None
+    kept = await storage.metadata_with_email(connection, access, known) if known else None
+    if metadata_too_large(own) or grows_too_large(kept or {}, merged(kept or {}, own)):
+        faults.append(METADATA_TOO_LARGE)
+    return faults
+
+
+async def update_faults(
+    connection: Connection, access: Access, lead_id: str | None, phone: object, patch: object
+) -> list[Fault]:
+    """Return what is wrong with an update, as far as its parts can be read."""
+    faults = await phone_faults(connection, access, phone)
+    if not isinstance(patch, Mapping):
+        return faults
+    kept = await storage.metadata_of(connection, access, lead_id) if lead_id else None
+    return faults + _patch_faults(kept, patch)
+
+
+def _patch_faults(kept: Mapping[str, object] | None, patch: Mapping[str, object]) -> list[Fault]:
+    """Return what is wrong with a change of the metadata of a lead; without a lead, as far as the patch shows it."""
+    reserved = kept is not None and changes_submissions(kept, patch)
+    too_large = grows_too_large(kept or {}, patched(kept or {}, without_submissions(patch)))
+    return [*([RESERVED_KEY] if reserved else []), *([METADATA_TOO_LARGE] if too_large else [])]
+
+
 async def create_or_identify(
     connection: Connection, context: WriteContext, email: str, contact: LeadContact
 ) -> Stored | str | Refusal:
     """Create a lead, or fill in the existing one: there is one lead per email. The email must be locked."""
-    phone, access = None, context.access
-    if contact.phone:
-        phone = await phone_in_studio(connection, access, contact.phone)
-        if phone is None:
-            return faulty(BAD_PHONE)
-    if FORM_SUBMISSIONS in contact.metadata:
-        return faulty(RESERVED_KEY)
-    if metadata_too_large(contact.metadata):
-        return faulty(METADATA_TOO_LARGE)
+    access, metadata = context.access, contact.metadata
+    phone = await phone_in_studio(connection, access, contact.phone) if contact.phone else None
+    if (contact.phone and phone is None) or FORM_SUBMISSIONS in metadata or metadata_too_large(metadata):
+        return faulty(*await create_faults(connection, access, email, contact.phone, metadata))
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
     lead_id = new_id()
     response = context.success(mutation(lead_id, created=True))
@@ -88,7 +119,7 @@ async def create_or_identify(
 
 async def _fill(connection: Connection, access: Access, kept: KeptLead, given: LeadContact) -> str | Refusal:
     filled = kept.contact.filled_from(given)
-    if filled.metadata != kept.contact.metadata and metadata_too_large(filled.metadata):
+    if grows_too_large(kept.contact.metadata, filled.metadata):
         return faulty(METADATA_TOO_LARGE)
     async with (
         audited_key(connection, access, "lead.change", Subject("lead", kept.id)),
@@ -102,15 +133,14 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     """Update a lead (PATCH /leads/{id} and its alias). Must run inside a transaction."""
     kept = await storage.lock_lead(connection, access, lead_id)
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
-    if wanted.phone and phone is None:
-        return faulty(BAD_PHONE)
+    before = None if kept is None else kept.contact.metadata
+    faults = [BAD_PHONE] if wanted.phone and phone is None else []
+    faults += [] if wanted.metadata is None else _patch_faults(before, wanted.metadata)
+    if faults:
+        return faulty(*faults)
     if kept is None:
         return NOT_FOUND
-    if wanted.metadata is not None and changes_submissions(kept.contact.metadata, wanted.metadata):
-        return faulty(RESERVED_KEY)
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
-    if metadata is not None and metadata != kept.contact.metadata and metadata_too_large(metadata):
-        return faulty(METADATA_TOO_LARGE)
     refusal = status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes)
     if refusal is not None:
         return refusal

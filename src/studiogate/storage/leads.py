@@ -85,6 +85,8 @@ CHANGE = """
         metadata = coalesce($9, metadata)
     where studio_id = $1 and id = $2"""
 
+METADATA = "select metadata from leads where studio_id = $1 and"
+
 SET_METADATA = "update leads set metadata = $3 where studio_id = $1 and id = $2"
 
 
@@ -167,6 +169,20 @@ async def lock_lead(connection: Connection, access: Access, lead_id: str | UUID)
 def _kept(row: Record) -> KeptLead:
     contact = LeadContact(row["first_name"], row["last_name"], row["phone"], row["source"], json.loads(row["metadata"]))
     return KeptLead(row["id"], contact, row["status"], row["notes_bytes"])
+
+
+async def metadata_of(connection: Connection, access: Access, lead_id: str) -> dict[str, object] | None:
+    """Return the metadata of a lead without locking it."""
+    return _read(await connection.fetchval(f"{METADATA} id = $2", access.studio_id, lead_id))
+
+
+async def metadata_with_email(connection: Connection, access: Access, email: str) -> dict[str, object] | None:
+    """Return the metadata of the lead that has this email, without locking it."""
+    return _read(await connection.fetchval(f"{METADATA} email = $2", access.studio_id, email))
+
+
+def _read(metadata: str | None) -> dict[str, object] | None:
+    return None if metadata is None else json.loads(metadata)
 
 
 async def fill_lead(connection: Connection, access: Access, lead_id: UUID, contact: LeadContact) -> None:

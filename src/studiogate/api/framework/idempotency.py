@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from fastapi import Header
@@ -10,10 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 from studiogate.api.framework.errors import STATUS
 from studiogate.api.framework.params import Text
-from studiogate.api.framework.route import Caller, Judged, JudgedByStudio
+from studiogate.api.framework.route import Caller, Judged
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
-from studiogate.flows import idempotency, leads
+from studiogate.flows import idempotency
 from studiogate.flows.idempotency import Answers, EmailWork, Outcome, Replay, Stored, Work, WriteContext
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.idempotency import Once
@@ -53,15 +52,6 @@ class Partial(Judged):
     def own_faults(cls, body: object) -> list[Fault]:
         empty = isinstance(body, dict) and not body
         return [Fault(("body",), "too_short", "Body should have at least one field")] if empty else []
-
-
-class WithPhone(JudgedByStudio):
-    """A body with a phone number, which only the studio's country tells right from wrong."""
-
-    @classmethod
-    async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
-        phone = body.get("phone") if isinstance(body, dict) else None
-        return await caller.read(leads.phone_faults, phone)
 
 
 async def _always(_connection: Connection) -> bool:

@@ -1,11 +1,12 @@
 """Leads."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import Field, StringConstraints
 
-from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, WithPhone, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
 from studiogate.api.framework.operations import (
     LISTING,
     READING,
@@ -29,11 +30,11 @@ from studiogate.api.framework.params import (
     UpdatedAfter,
 )
 from studiogate.api.framework.reads import found, listed
-from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, with_campaign
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads as flow
 from studiogate.flows.idempotency import EmailWork, Stored, WriteContext
 from studiogate.storage import leads as storage
@@ -93,7 +94,7 @@ class LeadUpdated(MutationResult):
     created: bool = Field(examples=[False])
 
 
-class LeadCreate(WithPhone):
+class LeadCreate(JudgedByStudio):
     email: EmailAddress = Field(examples=["sam@example.com"])
     first_name: Name | None = Field(None, examples=["Sam"])
     last_name: Name | None = None
@@ -111,13 +112,21 @@ class LeadCreate(WithPhone):
     utm_content: Name | None = None
     utm_id: Name | None = None
 
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
+        if not isinstance(body, dict):
+            return []
+        metadata = body.get("metadata")
+        known = metadata if isinstance(metadata, dict) else {}
+        return await caller.read(flow.create_faults, body.get("email"), body.get("phone"), known)
+
     def contact(self) -> LeadContact:
         given = {name: value for name, value in self if name.startswith("utm_") and value}
         metadata = with_campaign(self.metadata or {}, given)
         return LeadContact(self.first_name or "", self.last_name or "", self.phone, self.source or None, metadata)
 
 
-class LeadUpdate(Partial, WithPhone):
+class LeadUpdate(Partial, JudgedByStudio):
     """At least one field; what is absent stays."""
 
     first_name: Name = Field(default_factory=str, examples=["Sam"])
@@ -139,6 +148,14 @@ class LeadUpdate(Partial, WithPhone):
         "changes `form_submissions`.",
         examples=[{"interest": "reformer", "old": None}],
     )
+
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
+        if not isinstance(body, dict):
+            return []
+        lead_id = values.get("lead_id")
+        known = lead_id if isinstance(lead_id, str) else None
+        return await caller.read(flow.update_faults, known, body.get("phone"), body.get("metadata"))
 
     def wanted(self) -> flow.LeadUpdate:
         given = {name: getattr(self, name) for name in self.model_fields_set}

@@ -1,11 +1,12 @@
 """Members and memberships."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
 from pydantic import Field
 
-from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, WithPhone, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
 from studiogate.api.framework.operations import (
     LISTING,
     READING,
@@ -30,10 +31,11 @@ from studiogate.api.framework.params import (
     UpdatedAfter,
 )
 from studiogate.api.framework.reads import found, listed
-from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.refusals import Code
+from studiogate.domain.refusals import Code, Fault
+from studiogate.flows import leads
 from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
 from studiogate.web.response import Answer
@@ -62,7 +64,7 @@ class Member(Wire):
     updated_at: Instant = Field(examples=["2026-10-01T08:00:00+00:00"])
 
 
-class MemberCreate(WithPhone):
+class MemberCreate(JudgedByStudio):
     email: EmailAddress = Field(examples=["jordan@example.com"])
     first_name: NonEmptyName = Field(examples=["Jordan"])
     last_name: NonEmptyName = Field(examples=["Rivera"])
@@ -71,6 +73,11 @@ class MemberCreate(WithPhone):
         description="Kept as E.164; without a country code it is of the studio's country.",
         examples=["+12125550100"],
     )
+
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
+        phone = body.get("phone") if isinstance(body, dict) else None
+        return await caller.read(leads.phone_faults, phone)
 
     def wanted(self) -> flow.WantedMember:
         return flow.WantedMember(self.email, self.first_name, self.last_name, self.phone)
