@@ -1,5 +1,6 @@
 """Idempotency-Key on every POST, PUT and PATCH except those of bookings, which have their own tests."""
 
+import hashlib
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -20,7 +21,20 @@ from tests.support.webhook_studio import SECRET_KEY
 pytestmark = pytest.mark.anyio
 
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
-FIELDS = [{"key": "any", "label": "Any", "type": "file_upload"}]
+FIELDS: list[dict[str, object]] = [{"key": "any", "label": "Any", "type": "file_upload"}]
+RULE = {"field_key": "a", "op": "is_not_empty"}
+WRITTEN: list[dict[str, object]] = [
+    *FIELDS,
+    {"key": "a", "label": "A", "type": "text"},
+    {**FIELDS[0], "key": "b", "display_when": RULE},
+]
+# The same definition with its defaults written out, and another one.
+WHOLE: list[dict[str, object]] = [
+    *FIELDS,
+    {"key": "a", "label": "A", "type": "text", "required": False, "order": 0, "help_text": None},
+    {**FIELDS[0], "key": "b", "multiple": None, "display_when": {**RULE, "value": None}},
+]
+OTHER = [{**each, "required": True} for each in WRITTEN]
 URL = "https://93.184.216.34/hook"
 
 
@@ -47,7 +61,18 @@ WRITES = [
         {"email": "m@b.example", "first_name": "A", "last_name": "C"},
         ("members",),
     ),
+    Write(
+        "POST",
+        "/leads",
+        {"email": "d@b.example"},
+        {"email": "d@b.example", "source": "partner_api", "first_name": None},
+        {"email": "d@b.example", "source": "fair"},
+        ("leads",),
+    ),
     Write("POST", "/forms", {"title": "T"}, {"title": "T", "status": "draft"}, {"title": "U"}, ("forms",)),
+    Write("POST", "/forms", {"title": "T", "fields": WRITTEN}, {"title": "T", "fields": WHOLE}, {"title": "T"}),
+    Write("POST", "/forms", {"title": "T", "fields": WHOLE}, {"title": "T", "fields": WRITTEN}, {"title": "T"}),
+    Write("PUT", "/forms/{form}", {"fields": WRITTEN}, {"fields": WHOLE}, {"fields": OTHER}, ("form_versions",)),
     Write("PUT", "/forms/{form}", {"description": "d"}, {"description": "d"}, {"description": "e"}, ("form_versions",)),
     Write(
         "POST",
@@ -223,3 +248,15 @@ async def test_a_replay_outlives_what_it_was_judged_by(partner: Partner) -> None
         await partner.value("update studios set country = $2 where studio_id = $1", partner.studio.studio_id, country)
     assert (again.status, again.body) == (first.status, first.body)
     assert (again_lead.status, again_lead.body) == (first_lead.status, first_lead.body)
+
+
+async def test_fingerprints_of_the_release_before(partner: Partner) -> None:
+    """What it stored for requests without written defaults still matches: their fingerprint has the same content."""
+    key, path = f"former-{uuid4()}", "/partner/v1/forms"
+    unset: dict[str, object] = {"slug": None, "description": None, "settings": {}, "status": "draft"}
+    body = {"title": "Former", "fields": WRITTEN, **unset}
+    first = await partner.post("/forms", {"title": "Former", "fields": WRITTEN}, ("idempotency-key", key))
+    assert first.status == 201, first.body
+    former = json.dumps(["POST", path, [], body], sort_keys=True, separators=(",", ":"))
+    stored = await partner.value("select fingerprint from idempotency_keys where key = $1", key)
+    assert stored == hashlib.sha256(former.encode()).digest()

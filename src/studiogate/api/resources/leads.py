@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, field_serializer
 
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
 from studiogate.api.framework.operations import (
@@ -111,6 +111,11 @@ class LeadCreate(JudgedByStudio):
     utm_term: Name | None = None
     utm_content: Name | None = None
     utm_id: Name | None = None
+
+    @field_serializer("source")
+    def _fingerprinted(self, source: str | None) -> str | None:
+        """Return None for the default, which the flow applies: requests are compared by their serialized body."""
+        return None if source in ("", flow.DEFAULT_SOURCE) else source
 
     @classmethod
     async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:

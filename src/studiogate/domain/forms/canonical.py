@@ -67,8 +67,12 @@ def _canonical(name: str, value: str) -> str:
 def definition_size(fields: Sequence[object], settings: Mapping[str, object]) -> int:
     """Return the size of a definition as JSON in bytes. Members equal to their default, which responses add, do not
     count."""
-    given = [_without_defaults(each) if isinstance(each, Mapping) else each for each in fields]
-    return len(json_text(given).encode()) + len(json_text(settings).encode())
+    return len(json_text(fields_without_defaults(fields)).encode()) + len(json_text(settings).encode())
+
+
+def fields_without_defaults(fields: Sequence[object]) -> list[object]:
+    """Return the fields without the members that equal their default: the same for all notations of a definition."""
+    return [_without_defaults(each) if isinstance(each, Mapping) else each for each in fields]
 
 
 def _without_defaults(field: Mapping[str, object]) -> dict[str, object]:

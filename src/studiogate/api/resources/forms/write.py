@@ -13,7 +13,7 @@ from studiogate.api.framework.route import Caller, Judged, JudgedByStudio, LeanR
 from studiogate.api.resources.forms.read import Form, FormFieldInput, FormSubmission
 from studiogate.domain.access import Scope
 from studiogate.domain.form_body import MAX_DESCRIPTION, content_faults
-from studiogate.domain.forms.canonical import MAX_DEFINITION
+from studiogate.domain.forms.canonical import MAX_DEFINITION, fields_without_defaults
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
 from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN
 from studiogate.domain.ids import lower_ids
@@ -50,7 +50,8 @@ Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLU
 Description = Annotated[Text, StringConstraints(max_length=MAX_DESCRIPTION)]
 Status = Literal["draft", "published", "archived"]
 # Validated by the domain and kept as given, including their order and extra members; pydantic would normalize them.
-Fields = Annotated[list[Annotated[FormFieldInput, SkipValidation]], PlainSerializer(lambda given: given)]
+# Requests are compared by their serialized body, in which a default counts as absent, whether it is written or not.
+Fields = Annotated[list[Annotated[FormFieldInput, SkipValidation]], PlainSerializer(fields_without_defaults)]
 Settings = dict[str, Any]
 _ANSWER = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 Answers = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _ANSWER})]
