@@ -11,6 +11,9 @@ from studiogate.domain.ids import lower_ids
 from studiogate.domain.refusals import Fault
 
 DATA = ("body", "data")
+FREE_TEXT = (FieldType.TEXT, FieldType.TEXTAREA, FieldType.ADDRESS)
+# Types whose check ignores surrounding spaces.
+TRIMMED = (FieldType.NUMBER, FieldType.EMAIL, FieldType.PHONE, FieldType.DATE)
 
 
 class Consent(NamedTuple):
@@ -45,8 +48,16 @@ def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgem
 
 
 def _stored(field: Field, answer: object) -> object:
-    """Return an answer as it is stored, with the ids of files in lower case."""
-    return lower_ids(answer) if field.get("type") == FieldType.FILE_UPLOAD else answer
+    """Return an answer as it is stored. Free text stays as it was written; of any other answer, what its check ignores
+    is left out: blanks and, in some types, surrounding spaces. The ids of files are in lower case."""
+    kind = field.get("type")
+    if kind in FREE_TEXT:
+        return answer
+    if isinstance(answer, list):
+        answer = [each for each in answer if not isinstance(each, str) or each.strip()]
+    elif isinstance(answer, str) and (kind in TRIMMED or not answer.strip()):
+        answer = answer.strip()
+    return lower_ids(answer) if kind == FieldType.FILE_UPLOAD else answer
 
 
 def named_uploads(fields: Sequence[Field], answers: Answers) -> list[str]:
