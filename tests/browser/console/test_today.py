@@ -68,6 +68,36 @@ def test_twenty_people_are_checked_in_by_keyboard(at_the_desk: Page, desk_site: 
     assert full.statuses() == {"checked_in": 20}
 
 
+@at_both_sizes
+def test_a_name_that_nobody_has_checks_in_nobody(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    expect(in_state(at_the_desk, "confirmed")).to_have_count(4)
+    find, nobody = at_the_desk.locator("#find"), at_the_desk.get_by_text("Nobody in this list matches “adamant”.")
+    find.press_sequentially("adamant")
+    expect(nobody).to_be_visible()
+    expect(nobody).to_have_role("status")
+    find.press("Enter")
+    expect(find).to_have_value("adamant")
+    find.fill("carla")
+    expect(nobody).to_be_hidden()
+    find.press("Enter")
+    expect(seat(at_the_desk, "Carla Rossi")).to_have_attribute("data-status", "checked_in")
+    assert ride.statuses() == {"checked_in": 1, "confirmed": 3}
+
+
+@at_both_sizes
+def test_a_check_in_from_the_search_is_announced_with_the_name(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    find, status = at_the_desk.locator("#find"), at_the_desk.get_by_role("search").get_by_role("status")
+    for name in ("Carla Rossi", "Ada Moss"):
+        find.press_sequentially(name)
+        expect(status).to_be_empty()
+        find.press("Enter")
+        expect(status).to_have_text(f"Checked in {name}.")
+        expect(find).to_have_value("")
+    assert width(at_the_desk) <= at_the_desk.evaluate("innerWidth")
+
+
 def test_a_busy_service_is_asked_again(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:
     """A check-in that the service had no time for is sent again by itself; it takes effect once."""
     bodies: list[str | None] = []

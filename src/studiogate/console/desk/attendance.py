@@ -47,11 +47,11 @@ async def _marked(request: ConsoleRequest, class_id: UUID, booking_id: UUID, don
         return request.not_found()
     if isinstance(done, Refusal):
         return request.refused(done, back=views.today_url(card.class_))
+    text = DONE[done].format("the member" if row is None else row.seat.person.name)
     if request.is_fragment and row is not None:
-        return request.fragment("desk/marked.html", row=row, card=card, class_=card.class_, views=views)
-    name = row.seat.person.name if row is not None else "the member"
+        return request.fragment("desk/marked.html", row=row, card=card, class_=card.class_, views=views, done=text)
     undo = _undo(row.seat) if row is not None and done != "confirmed" else None
-    return request.redirect(views.today_url(card.class_), toast=DONE[done].format(name), undo=undo)
+    return request.redirect(views.today_url(card.class_), toast=text, undo=undo)
 
 
 def _undo(seat: Seat) -> UndoAction | None:

@@ -28,8 +28,8 @@ let selected = "";
 
 function select(row, { focus = true } = {}) {
   document.querySelector(".seat.is-selected")?.classList.remove("is-selected");
+  selected = row?.id ?? "";
   if (!row) return;
-  selected = row.id;
   row.classList.add("is-selected");
   if (focus) row.focus({ preventScroll: false });
 }
@@ -92,10 +92,12 @@ async function mark(form, button) {
   if (marking.has(row.id)) return;
   marking.add(row.id);
   row.dataset.busy = "";
+  // Who finds people by name looks at the field, not at the row, which may be out of sight.
+  const field = document.activeElement?.matches("[data-find]") && document.activeElement;
   try {
     const answer = await sent(form, button);
     const html = await answer.text();
-    if (answer.ok) replaceRow(row, parsed(html));
+    if (answer.ok) replaceRow(row, parsed(html), field);
     else refuse(form, html);
   } catch {
     refuse(form, GONE);
@@ -106,7 +108,7 @@ async function mark(form, button) {
   }
 }
 
-function replaceRow(row, content) {
+function replaceRow(row, content, field) {
   const fresh = content.querySelector(".seat");
   const counts = content.querySelector("#counts");
   const current = byId(row.id);
@@ -118,6 +120,13 @@ function replaceRow(row, content) {
     if (fresh.id === selected) select(fresh, { focus: hadFocus });
   }
   if (counts) byId("counts")?.replaceWith(counts);
+  if (field) show("[data-marked]", content.querySelector("[data-done]").textContent);
+}
+
+// Show a text in a live region of the field; a text that is there already is not read aloud again.
+function show(region, text) {
+  const shown = document.querySelector(region);
+  if (shown && shown.textContent !== text) shown.textContent = text;
 }
 
 function refuse(form, html) {
@@ -165,12 +174,18 @@ function checkIn(row, options) {
 
 // Finding in the class: rows that do not match are hidden.
 
-function find(text) {
+function filter(text) {
   const words = text.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   for (const row of document.querySelectorAll("#roster > .seat")) {
     const shown = row.querySelector(".seat-text").textContent.toLocaleLowerCase();
     row.hidden = !words.every((word) => shown.includes(word));
   }
+  show("[data-nobody]", words.length && !rows().length ? `Nobody in this list matches “${text.trim()}”.` : "");
+}
+
+function find(text) {
+  filter(text);
+  show("[data-marked]", "");
   select(rows().find(isOpen) ?? rows()[0], { focus: false });
 }
 
@@ -187,6 +202,7 @@ function findKey(event) {
   const field = event.target;
   if (event.key === "Enter") {
     event.preventDefault();
+    if (!selected) return;
     checkIn(byId(selected), { focus: false });
     field.value = "";
     find("");
