@@ -32,6 +32,15 @@ def ride(desk_site: Desk) -> DeskClass:
     return new_class(desk_site, people=4)
 
 
+def begun_class(desk: Desk, **options: Any) -> DeskClass:
+    """A class that began some minutes ago; who is in it had booked before."""
+    begun = new_class(desk, **options)
+    shift = "start_time - interval '20 minutes'"
+    for table, column in (("classes", "id"), ("bookings", "class_id")):
+        desk.sql(f"update {table} set start_time = {shift} where {column} = $1", begun.id)
+    return begun
+
+
 @pytest.fixture
 def at_the_desk(browser: Browser, desk_site: Desk, request: pytest.FixtureRequest) -> Iterator[Page]:
     with desk_site.open(browser, Role.FRONT_DESK, **SIZES[getattr(request, "param", "desktop")]) as page:
@@ -153,6 +162,80 @@ def wait_until(page: Page, happened: Callable[[], object]) -> None:
         page.wait_for_timeout(20)
 
 
+def refresh(page: Page) -> None:
+    """Let the page read itself again, as it does when somebody else changes something."""
+    page.locator("#roster").evaluate("roster => { roster.dataset.isOld = '' }")
+    page.evaluate("document.dispatchEvent(new Event('deskChanged'))")
+    expect(page.locator("#roster:not([data-is-old])")).to_be_visible()
+
+
+def test_a_refresh_keeps_the_person_who_was_chosen_among_the_found(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    expect(in_state(at_the_desk, "confirmed")).to_have_count(4)
+    at_the_desk.keyboard.press("/")
+    at_the_desk.keyboard.type("a")
+    for _ in range(3):
+        at_the_desk.keyboard.press("ArrowDown")
+    expect(seat(at_the_desk, "Carla Rossi")).to_be_focused()
+    refresh(at_the_desk)
+    expect(seat(at_the_desk, "Carla Rossi")).to_be_focused()
+    at_the_desk.keyboard.press("Enter")
+    expect(in_state(at_the_desk, "checked_in")).to_have_count(1)
+    expect(seat(at_the_desk, "Carla Rossi")).to_have_attribute("data-status", "checked_in")
+
+
+def test_a_refresh_keeps_the_focus_on_the_same_control(at_the_desk: Page, desk_site: Desk) -> None:
+    begun = begun_class(desk_site, people=3)
+    at_the_desk.goto(begun.url)
+    ben = seat(at_the_desk, "Ben Fischer")
+    controls = [
+        ben.get_by_role("button", name="No-show"),
+        ben.get_by_role("button", name="Check in"),
+        ben.get_by_role("link", name="More"),
+        ben.get_by_role("link", name="Ben Fischer", exact=True),
+        at_the_desk.locator(".class-card").last,
+    ]
+    for control in controls:
+        control.focus()
+        refresh(at_the_desk)
+        expect(control).to_be_focused()
+
+
+def test_enter_does_nothing_where_a_control_was_taken_away(at_the_desk: Page, ride: DeskClass) -> None:
+    """Somebody else has undone the check-in whose Undo has the focus, and cancelled the booking that is selected."""
+    at_the_desk.goto(ride.url)
+    ada, ben = seat(at_the_desk, "Ada Moss"), seat(at_the_desk, "Ben Fischer")
+    ada.get_by_role("button", name="Check in").click()
+    ada.get_by_role("button", name="Undo").focus()
+    ride.desk.sql("update bookings set status = 'confirmed' where class_id = $1", ride.id)
+    refresh(at_the_desk)
+    expect(at_the_desk.locator("#roster")).to_be_focused()
+    at_the_desk.keyboard.press("Enter")
+    refresh(at_the_desk)
+    expect(at_the_desk.locator("#roster")).to_be_focused()
+    ben.focus()
+    ride.cancel(str(ben.get_attribute("id")).removeprefix("b-"))
+    expect(ben).to_have_count(0)
+    expect(at_the_desk.locator("#roster")).to_be_focused()
+    at_the_desk.keyboard.press("Enter")
+    at_the_desk.keyboard.press("ArrowDown")
+    expect(ada).to_be_focused()
+    expect(in_state(at_the_desk, "confirmed")).to_have_count(3)
+    assert ride.statuses() == {"confirmed": 3, "cancelled": 1}
+
+
+def test_a_drawer_gives_the_focus_back_after_a_refresh(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    more = seat(at_the_desk, "Ben Fischer").get_by_role("link", name="More")
+    more.focus()
+    more.press("Enter")
+    expect(at_the_desk.locator("#drawer")).to_be_visible()
+    refresh(at_the_desk)
+    at_the_desk.keyboard.press("Escape")
+    expect(at_the_desk.locator("#drawer")).to_be_hidden()
+    expect(more).to_be_focused()
+
+
 def test_a_refresh_does_not_reopen_the_member_being_checked_in(at_the_desk: Page, ride: DeskClass) -> None:
     """What was read before a check-in took effect would otherwise show the person as open: the next key would go to
     them once more, and somebody else would be left out."""
@@ -160,9 +243,7 @@ def test_a_refresh_does_not_reopen_the_member_being_checked_in(at_the_desk: Page
     at_the_desk.goto(ride.url)
     at_the_desk.keyboard.press("ArrowDown")
     at_the_desk.keyboard.press("Enter")
-    at_the_desk.locator("#roster").evaluate("roster => { roster.dataset.isOld = '' }")
-    at_the_desk.evaluate("document.dispatchEvent(new Event('deskChanged'))")
-    expect(at_the_desk.locator("#roster:not([data-is-old])")).to_be_visible()
+    refresh(at_the_desk)
     at_the_desk.keyboard.press("ArrowUp")
     at_the_desk.keyboard.press("Enter")
     at_the_desk.keyboard.press("Enter")
@@ -189,10 +270,7 @@ def test_arrows_move_and_u_undoes(at_the_desk: Page, ride: DeskClass) -> None:
 
 @at_both_sizes
 def test_n_marks_a_no_show_once_the_class_has_begun(at_the_desk: Page, desk_site: Desk) -> None:
-    begun = new_class(desk_site, people=2)
-    shift = "start_time - interval '20 minutes'"
-    for table, column in (("classes", "id"), ("bookings", "class_id")):
-        desk_site.sql(f"update {table} set start_time = {shift} where {column} = $1", begun.id)
+    begun = begun_class(desk_site, people=2)
     at_the_desk.goto(begun.url)
     at_the_desk.keyboard.press("ArrowDown")
     at_the_desk.keyboard.press("n")

@@ -3,6 +3,7 @@
 
 import { openDrawer } from "./drawers.js";
 import { follow } from "./live.js";
+import { controlAt, placeOf, replaceParts } from "./parts.js";
 
 const REFRESH_MILLISECONDS = 150;
 const TRIES = 4;
@@ -10,8 +11,6 @@ const desk = document.querySelector("[data-desk]");
 const isPhone = window.matchMedia("(max-width: 48rem)");
 const asPart = { "HX-Request": "true" };
 const GONE = '<div class="notice danger" role="alert">The network is gone. Press again when it is back.</div>';
-// The parts of a page that are replaced when something changed; whatever is typed beside them stays.
-const PARTS = ["classes", "roster", "counts", "waitlist", "just-now", "spots", "history"];
 
 const byId = (id) => document.getElementById(id);
 const rows = () => [...document.querySelectorAll("#roster > .seat:not([hidden])")];
@@ -34,9 +33,9 @@ function select(row, { focus = true } = {}) {
   if (focus) row.focus({ preventScroll: false });
 }
 
-function reselect(hadFocus) {
-  const row = selected && byId(selected);
-  if (row) select(row, { focus: hadFocus });
+// Somebody who has left the class, or does not match what is typed any more, is not selected; nobody else is instead.
+function reselect() {
+  if (selected) select(rows().find((row) => row.id === selected), { focus: false });
 }
 
 function move(step) {
@@ -114,10 +113,11 @@ function replaceRow(row, content, field) {
   const current = byId(row.id);
   if (!current) return; // another class has been opened since
   if (fresh) {
-    const hadFocus = current.contains(document.activeElement);
+    const place = current.contains(document.activeElement) ? placeOf(document.activeElement) : null;
     fresh.hidden = current.hidden;
     current.replaceWith(fresh);
-    if (fresh.id === selected) select(fresh, { focus: hadFocus });
+    reselect();
+    if (place) (controlAt(place) ?? fresh).focus({ preventScroll: true });
   }
   if (counts) byId("counts")?.replaceWith(counts);
   if (field) show("[data-marked]", content.querySelector("[data-done]").textContent);
@@ -268,15 +268,27 @@ let isPressing = false;
 document.addEventListener("pointerdown", () => { isPressing = true; });
 for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => { isPressing = false; });
 
-// Put a fresh part in the place of the shown one; it stays scrolled as it was.
-function replacePart(id, content) {
-  const fresh = content.getElementById(id);
-  const current = byId(id);
-  if (!fresh || !current) return;
-  const scrolled = current.scrollTop;
-  current.replaceWith(fresh);
-  fresh.scrollTop = scrolled;
+// Focus the control that is where the focus was. If it is gone, its part gets the focus and nobody is selected, so that
+// Enter does nothing.
+function putFocus(place) {
+  const control = controlAt(place);
+  const part = byId(place.part);
+  if (!control) {
+    select(null);
+    part.tabIndex = -1;
+  }
+  (control ?? part).focus({ preventScroll: true });
 }
+
+// A dialog gives the focus back to the control that had it before, unless that was replaced meanwhile.
+let behindDialog = null;
+document.addEventListener("focusin", ({ target, relatedTarget }) => {
+  if (target.closest("dialog") && !relatedTarget?.closest("dialog")) behindDialog = relatedTarget && placeOf(relatedTarget);
+});
+document.addEventListener("close", () => {
+  const hasFocus = !document.activeElement.matches("body, dialog:not([open]) *");
+  if (behindDialog && !hasFocus) putFocus(behindDialog);
+}, { capture: true });
 
 // A response that was read before a mark was saved has the old status of that row, so the shown row is kept.
 function keepMarked(content, readAt) {
@@ -296,12 +308,12 @@ async function refresh() {
     return; // a later load took its place, or the network is gone
   }
   if (!content) return;
-  const hadFocus = Boolean(document.activeElement?.closest(".seat"));
+  const place = placeOf(document.activeElement);
   keepMarked(content, readAt);
-  for (const id of PARTS) replacePart(id, content);
-  const field = byId("find");
-  if (field?.value) find(field.value);
-  reselect(hadFocus);
+  replaceParts(content);
+  filter(byId("find")?.value ?? "");
+  reselect();
+  if (place) putFocus(place);
 }
 
 async function open(url) {
