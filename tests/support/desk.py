@@ -13,7 +13,7 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from studiogate import clock, demo
 from studiogate.cli.demo import ensure
@@ -100,6 +100,13 @@ class Desk:
 
     def _is_signed_in(self, page: Page) -> bool:
         return page.request.get(self.url("/account"), max_redirects=0).status == 200
+
+
+def refresh(page: Page) -> None:
+    """Let the page read itself again, as it does when somebody else changes something."""
+    page.locator("#roster").evaluate("roster => { roster.dataset.isOld = '' }")
+    page.evaluate("document.dispatchEvent(new Event('deskChanged'))")
+    expect(page.locator("#roster:not([data-is-old])")).to_be_visible()
 
 
 async def load_demo(database_url: str, data: Path) -> UUID:

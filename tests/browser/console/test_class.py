@@ -1,5 +1,6 @@
 """What managers do with one class, in a real browser; and what axe says about both screens."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -9,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from studiogate.domain.staff import Role
 from tests.support.axe import complaints_in_light_and_dark
-from tests.support.desk import Desk
+from tests.support.desk import Desk, refresh
 from tests.support.desk_classes import DeskClass, new_class
 
 pytestmark = pytest.mark.timeout(700)
@@ -89,6 +90,56 @@ def test_a_substitute_who_teaches_already_is_asked_about(page: Page, desk_site: 
         page.locator("#toasts").get_by_role("button", name="Undo").click()
     expect(page.locator(".class-head")).to_contain_text(free["name"])
     expect(page).to_have_url(ride.page_url)
+
+
+MOVED = """
+    update classes c set start_time = start_time + interval '25 hours', end_time = end_time + interval '25 hours'
+    from locations l where c.id = $1 and l.studio_id = c.studio_id and l.id = c.location_id
+    returning to_char(c.start_time at time zone l.timezone, 'HH24:MI') as start"""
+CANCELLED = "update classes set status = 'cancelled' where id = $1"
+
+
+@pytest.mark.parametrize("address", ["url", "page_url"])
+def test_an_open_class_shows_that_it_was_moved_or_cancelled(page: Page, desk_site: Desk, address: str) -> None:
+    ride = new_class(desk_site, minutes=300)
+    page.goto(getattr(ride, address))
+    head, actions = page.locator(".panel-title, .class-head"), page.locator(".panel-actions")
+    (moved,) = desk_site.sql(MOVED, ride.id)
+    expect(head).not_to_contain_text(moved["start"])
+    refresh(page)
+    expect(head).to_contain_text(moved["start"])
+    if address == "url":
+        expect(page.locator(".panel-back")).to_have_attribute("href", re.compile(ride.day))
+    expect(actions.get_by_role("link", name="Add walk-in")).to_be_visible()
+    desk_site.sql(CANCELLED, ride.id)
+    refresh(page)
+    expect(head).to_contain_text("cancelled")
+    expect(page.locator("#roster")).to_contain_text("This class is cancelled")
+    for name in ("Add walk-in", "Change", "Cancel class"):
+        expect(actions.get_by_role("link", name=name)).to_have_count(0)
+    expect(page.get_by_label("Seats")).to_have_count(0)
+
+
+def test_a_change_of_the_class_keeps_what_is_typed(page: Page, desk_site: Desk) -> None:
+    """Of two forms, the one that is not used shows the change; both work after it."""
+    first, second = new_instructor(desk_site), new_instructor(desk_site)
+    ride = roomless(desk_site, "Typed Ride", first["id"], minutes=300)
+    substituted = "update classes set instructor_id = $2 where id = $1"
+    page.goto(ride.page_url)
+    seats, details = page.get_by_label("Seats"), page.locator("#class-details")
+    seats.fill("7")
+    desk_site.sql(substituted, ride.id, second["id"])
+    refresh(page)
+    expect(details).to_contain_text(second["name"])
+    expect(seats).to_have_value("7")
+    expect(seats).to_be_focused()
+    seats.fill("24")
+    refresh(page)
+    expect(page.get_by_label("Substitute")).to_have_value(str(second["id"]))
+    expect(seats).to_be_focused()
+    seats.fill("8")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("Typed Ride is changed.")
 
 
 def test_rules_explain_themselves(page: Page, desk_site: Desk) -> None:

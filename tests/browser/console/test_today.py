@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from studiogate.domain.staff import Role
 from tests.support.deadlines import LONG
-from tests.support.desk import Desk
+from tests.support.desk import Desk, refresh
 from tests.support.desk_classes import DeskClass, new_class
 
 pytestmark = pytest.mark.timeout(700)
@@ -160,13 +160,6 @@ def wait_until(page: Page, happened: Callable[[], object]) -> None:
     while not happened():
         assert monotonic() < give_up_at
         page.wait_for_timeout(20)
-
-
-def refresh(page: Page) -> None:
-    """Let the page read itself again, as it does when somebody else changes something."""
-    page.locator("#roster").evaluate("roster => { roster.dataset.isOld = '' }")
-    page.evaluate("document.dispatchEvent(new Event('deskChanged'))")
-    expect(page.locator("#roster:not([data-is-old])")).to_be_visible()
 
 
 def test_a_refresh_keeps_the_person_who_was_chosen_among_the_found(at_the_desk: Page, ride: DeskClass) -> None:

@@ -1,16 +1,34 @@
-// The parts of Today and Class that are replaced when something changed; whatever is typed beside them stays.
+// The parts of Today and Class that are replaced when something changed; whatever is typed in or beside them stays.
 
-const PARTS = ["classes", "roster", "counts", "waitlist", "just-now", "spots", "history"];
+import { isUnsaved } from "./unsaved.js";
+
+const PARTS = [
+  "classes", "class-back", "class-title", "class-actions", "counts", "roster", "waitlist", "just-now", "spots", "history",
+  "class-details", "class-forms", "class-rules",
+];
+const TOKENS = "input[name=csrf], input[name=idempotency]";
 const CONTROLS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]";
+
+// Whether two parts show the same; the tokens of forms, which nobody sees, are new each time.
+function isSame(...parts) {
+  const [one, other] = parts.map((part) => part.cloneNode(true));
+  for (const part of [one, other]) part.querySelectorAll(TOKENS).forEach((field) => field.remove());
+  return one.isEqualNode(other);
+}
+
+// Whether a form of a part has been filled in or is being sent; once the class has none, it would be refused anyway.
+const isUsed = (part) => isUnsaved(part) || part.querySelector("form[data-sent]");
 
 // Put a fresh part in the place of the shown one; it stays scrolled as it was.
 function replace(id, content) {
   const fresh = content.getElementById(id);
   const current = document.getElementById(id);
-  if (!fresh || !current) return;
+  if (!fresh || !current || isSame(current, fresh)) return;
+  if (isUsed(current) && fresh.querySelector("form")) return;
   const scrolled = current.scrollTop;
   current.replaceWith(fresh);
   fresh.scrollTop = scrolled;
+  htmx.process(fresh);
 }
 
 export function replaceParts(content) {
