@@ -10,7 +10,8 @@ import pytest
 from studiogate.domain.access import Access, staff_access
 from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
+from studiogate.domain.sales import Order
+from studiogate.domain.staff import PERMISSIONS, Channel, Permission, Role, Staff
 from studiogate.flows.bookings import desk, staff
 from studiogate.flows.bookings.desk import Booked, StaffBooking
 from tests.support import booking_studio
@@ -27,14 +28,18 @@ def person(studio: BookingStudio, role: Role, *locations: UUID, instructor: UUID
     return staff_access(studio.id, account, locations or None)
 
 
-async def attempt(studio: BookingStudio, wanted: StaffBooking, access: Access | None = None) -> Booked | Refusal:
-    return await desk.book_for_member(studio.api.connection, access or studio.access, wanted)
+async def attempt(
+    studio: BookingStudio, wanted: StaffBooking, access: Access | None = None, order: Order | None = None
+) -> Booked | Refusal:
+    return await desk.book_for_member(studio.api.connection, access or studio.access, wanted, order)
 
 
-async def refused(studio: BookingStudio, wanted: StaffBooking, access: Access | None = None) -> Refusal:
+async def refused(
+    studio: BookingStudio, wanted: StaffBooking, access: Access | None = None, order: Order | None = None
+) -> Refusal:
     """Attempt a booking that must be refused and change nothing; return the refusal."""
     before, entries = await studio.snapshot(), len(await studio.rows("audit_log"))
-    done = await attempt(studio, wanted, access)
+    done = await attempt(studio, wanted, access, order)
     assert isinstance(done, Refusal), done
     assert (await studio.snapshot(), len(await studio.rows("audit_log"))) == (before, entries)
     return done
@@ -62,6 +67,39 @@ async def test_a_booking_with_its_event_and_its_audit_entry(studio: BookingStudi
     assert changes["status"] == [None, "confirmed"]
     assert changes["member_id"] == [None, str(member)]
     assert "overridden_rules" not in changes
+
+
+async def ordered(studio: BookingStudio, member: UUID, **limits: tuple[UUID, ...]) -> Order:
+    """Return the order of a product that is on sale."""
+    product = await studio.new_product(**limits)
+    price = {"amount": "20.00", "currency": "USD", "price_type": "one_time", "default": True}
+    return Order(member, product, await studio.add("prices", product_id=product, **price), studio.location)
+
+
+async def test_a_sale_and_its_booking_happen_together(studio: BookingStudio) -> None:
+    class_id, member = await studio.new_class(), await studio.new_member(membership=False)
+    order = await ordered(studio, member)
+    done = await attempt(studio, StaffBooking(class_id, member), order=order)
+    assert isinstance(done, Booked)
+    (membership,) = await studio.rows("memberships")
+    (booking,) = await studio.rows("bookings")
+    assert (booking["membership_id"], done.overridden) == (membership["id"], ())
+    events = [event["type"] for event in await studio.rows("events", "true order by id")]
+    assert events == ["membership.created", "purchase.created", "booking.created"]
+    assert await studio.unrecorded() == []
+
+
+async def test_a_sale_or_a_booking_that_is_refused_prevents_the_other(studio: BookingStudio) -> None:
+    class_id, member = await studio.new_class(), await studio.new_member(membership=False)
+    wanted, aerial = StaffBooking(class_id, member), await studio.add("class_types", name="Aerial")
+    sells_nothing = Staff("desk@example.com", PERMISSIONS[Role.FRONT_DESK] - {Permission.SALES}, Channel.CONSOLE)
+    for order, access, code in [
+        (await ordered(studio, member, class_types=(aerial,)), None, Code.MEMBERSHIP_NOT_VALID_FOR_CLASS),
+        (await ordered(studio, member, locations=(studio.other_location,)), None, Code.VALIDATION_ERROR),
+        (await ordered(studio, member), staff_access(studio.id, sells_nothing, None), Code.PERMISSION_DENIED),
+    ]:
+        assert (await refused(studio, wanted, access, order)).code == code
+    assert [await studio.rows(table) for table in ("memberships", "purchases", "sales")] == [[], [], []]
 
 
 async def suspended(studio: BookingStudio) -> StaffBooking:

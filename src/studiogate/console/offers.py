@@ -8,10 +8,12 @@ from studiogate.console.framework import paging
 from studiogate.console.framework.paging import Row, rows_of
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.entitlement import covers
 from studiogate.domain.sales import GIVING_A_MEMBERSHIP
 from studiogate.storage import catalog
 from studiogate.storage.catalog import PriceLimits
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule.day import DayClass
 
 
 class Offer(NamedTuple):
@@ -35,8 +37,9 @@ class Offers(NamedTuple):
     next: str | None
 
 
-async def on_sale(connection: Connection, request: ConsoleRequest, location_id: UUID | None = None) -> Offers:
-    """Return a page of what the person can sell, or only of what is sold at one location."""
+async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayClass | None = None) -> Offers:
+    """Return a page of what the person can sell, or only of what is sold where a class takes place and covers it."""
+    location_id = None if class_ is None else class_.location_id
     access: Access = request.access if location_id is None else request.access.within([location_id])
     found = rows_of(await catalog.list_products(connection, access, paging.page_of(request), True))
     limits = await catalog.price_limits(connection, access, [UUID(each["id"]) for each in found.rows])
@@ -46,6 +49,7 @@ async def on_sale(connection: Connection, request: ConsoleRequest, location_id: 
         for product in sorted(found.rows, key=lambda each: str(each["name"]).lower())
         for price in product["prices"]
         if price["active"] and price["currency"] == request.frame.currency
+        if class_ is None or covers(limits[UUID(price["id"])], class_)
     ]
     return Offers(offers, found.next)
 
@@ -65,7 +69,7 @@ def _offer(product: Row, price: Row, places: tuple[str, ...]) -> Offer:
 
 def _places(limits: PriceLimits, names: Mapping[UUID, str]) -> tuple[str, ...]:
     """Return the locations of a limited price, of those that are named."""
-    if not (limits.of_price or limits.of_product):
+    both = [set(each) for each in (limits.of_price, limits.location_ids) if each]
+    if not both:
         return ()
-    both = [set(each) for each in limits if each]
     return tuple(name for place, name in names.items() if all(place in each for each in both))

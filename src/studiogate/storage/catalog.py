@@ -47,19 +47,23 @@ async def read_product(connection: Connection, access: Access, product_id: str) 
     return await read_one(connection, access, PRODUCT, product_id)
 
 
-# The locations to which prices and their products are limited; none: they are sold everywhere.
+# The locations to which prices and their products are limited (none: they are sold everywhere), and the class types to
+# which the products are.
 PRICE_LIMITS = """
     select p.id,
            array(select o.location_id from price_locations o where o.studio_id = $1 and o.price_id = p.id),
-           array(select o.location_id from product_locations o where o.studio_id = $1 and o.product_id = p.product_id)
+           array(select o.location_id from product_locations o where o.studio_id = $1 and o.product_id = p.product_id),
+           array(select o.class_type_id from product_class_types o
+                 where o.studio_id = $1 and o.product_id = p.product_id)
     from prices p where p.studio_id = $1 and p.product_id = any($2::uuid[])"""
 
 
 class PriceLimits(NamedTuple):
-    """The locations at which a price, and its product, are sold only."""
+    """The locations at which a price is sold only, and those and the class types to which its product is limited."""
 
     of_price: Sequence[UUID]
-    of_product: Sequence[UUID]
+    location_ids: Sequence[UUID]
+    class_type_ids: Sequence[UUID]
 
 
 async def price_limits(
@@ -67,7 +71,7 @@ async def price_limits(
 ) -> Mapping[UUID, PriceLimits]:
     """Return the limits of all prices of some products."""
     rows = await connection.fetch(PRICE_LIMITS, access.studio_id, list(product_ids))
-    return {row[0]: PriceLimits(row[1], row[2]) for row in rows}
+    return {row[0]: PriceLimits(*row[1:]) for row in rows}
 
 
 # Changes. A product's row is locked before its prices and limits are read or written.

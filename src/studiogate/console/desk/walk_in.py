@@ -15,7 +15,7 @@ from studiogate.console.desk.attendance import override_of
 from studiogate.console.framework import paging
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.refusals import Resolution, shown, status_of
+from studiogate.console.framework.refusals import Resolution, shown
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.resolutions import Ways
@@ -23,7 +23,6 @@ from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
-from studiogate.flows import sales
 from studiogate.flows.bookings import attendance, book, desk
 from studiogate.flows.bookings.book import WantedBooking
 from studiogate.flows.bookings.desk import StaffBooking
@@ -38,7 +37,6 @@ from studiogate.web.response import Answer
 
 MOST_FOUND = 12
 CREATED = "Member created."
-SOLD_ONLY = "Sold, but not booked yet."
 
 
 class Reason(NamedTuple):
@@ -47,14 +45,6 @@ class Reason(NamedTuple):
     code: str
     text: str
     resolution: Resolution | None
-
-
-class Attempt(NamedTuple):
-    """A booking that was refused; ``sold`` says what was sold before it, if anything."""
-
-    member_id: UUID
-    sold: str
-    refusal: Refusal
 
 
 NOBODY = MemberPage([], None)
@@ -123,6 +113,7 @@ async def _case(connection: Connection, request: ConsoleRequest, class_: DayClas
     spots = await day.free_spots(connection, request.access, class_.id) if class_.spot_selection_mode else []
     return {
         "reasons": _reasons(request, resolutions.at_the_desk(class_.id, member_id), found),
+        "sells": sells,
         **(await _offers(connection, request, class_, member_id) if sells else {"offers": [], "more": None}),
         "after": paging.cursor_of(request),
         "can_override": can_override(codes, waits=waits),
@@ -144,8 +135,8 @@ def _reasons(request: ConsoleRequest, ways: Ways, judged: Sequence[book.Reason])
 
 
 async def _offers(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
-    """Return a page of the memberships that are on sale at the class's location, the cheapest first."""
-    found = await offers.on_sale(connection, request, class_.location_id)
+    """Return a page of the memberships on sale that would pay for the class, the cheapest first."""
+    found = await offers.on_sale(connection, request, class_)
     return {
         "offers": sorted((each for each in found.rows if each.gives_membership), key=lambda each: Decimal(each.amount)),
         "more": found.next and drawer_path(class_.id, member_id, found.next),
@@ -179,8 +170,7 @@ def _exists(request: ConsoleRequest, refusal: Refusal, class_id: UUID) -> Answer
 
 @action("POST", "/classes/{class_id}/walk-in", Permission.BOOKINGS)
 async def book_walk_in(request: ConsoleRequest) -> Answer:
-    """Sell what was chosen, book, and check in. Nothing is sold while something else than the membership refuses the
-    booking. What was done before a later refusal stays: the drawer shows the rest."""
+    """Sell what was chosen and book, both or neither; then check in."""
     class_id, member_id = as_id(request.params["class_id"]), as_id(request.form.get("member", ""))
     if class_id is None or member_id is None:
         return request.not_found()
@@ -188,16 +178,13 @@ async def book_walk_in(request: ConsoleRequest) -> Answer:
         card = await panels.find_card(connection, request, str(class_id))
     if card is None:
         return request.not_found()
-    wanted = _wanted(request, class_id, member_id)
-    sold = await _sell(request, _order(request, card.class_, member_id), wanted)
-    if isinstance(sold, Refusal):
-        return await _refused(request, card.class_, Attempt(member_id, "", sold))
-    done = await run(request, desk.book_for_member, wanted)
+    order = _order(request, card.class_, member_id)
+    done = await run(request, desk.book_for_member, _wanted(request, class_id, member_id), order)
     if isinstance(done, Refusal):
-        return await _refused(request, card.class_, Attempt(member_id, sold, done))
-    booked = done.booking
-    arrived = await _check_in(request, booked)
-    return _done(request, card.class_, " ".join(filter(None, (sold, _text(booked), arrived))))
+        return await _refused(request, card.class_, member_id, done if order is None else _with_nothing_sold(done))
+    arrived = await _check_in(request, done.booking)
+    sold = "Sold." if order else ""
+    return _done(request, card.class_, " ".join(filter(None, (sold, _text(done.booking), arrived))))
 
 
 def _wanted(request: ConsoleRequest, class_id: UUID, member_id: UUID) -> StaffBooking:
@@ -219,15 +206,8 @@ def _order(request: ConsoleRequest, class_: DayClass, member_id: UUID) -> Order 
     return Order(member_id, product_id, price_id, class_.location_id, paid=request.form.get("unpaid") != "on")
 
 
-async def _sell(request: ConsoleRequest, order: Order | None, wanted: StaffBooking) -> str | Refusal:
-    """Sell what was ordered, unless the booking would be refused in any case; return what was done."""
-    if order is None:
-        return ""
-    obstacle = await run(request, desk.refusal_with_membership, wanted)
-    if obstacle is not None:
-        return replace(obstacle, details={**obstacle.details, "sold": "nothing"})
-    done = await run(request, sales.sell, order)
-    return done if isinstance(done, Refusal) else "Sold."
+def _with_nothing_sold(refusal: Refusal) -> Refusal:
+    return replace(refusal, details={**refusal.details, "sold": "nothing"})
 
 
 async def _check_in(request: ConsoleRequest, booking: Mapping[str, Any]) -> str:
@@ -242,20 +222,15 @@ def _text(booking: Mapping[str, Any]) -> str:
     return "Booked." if booking["status"] == "confirmed" else f"On the waitlist, place {booking['waitlist_position']}."
 
 
-async def _refused(request: ConsoleRequest, class_: DayClass, attempt: Attempt) -> Answer:
-    """Show why the member was not booked, and what else stands against it. After a sale, a drawer is shown anew: its
-    form has taken effect, and what is left to do is another form."""
-    refusal, member_id = attempt.refusal, attempt.member_id
+async def _refused(request: ConsoleRequest, class_: DayClass, member_id: UUID, refusal: Refusal) -> Answer:
+    """Show why the member was not booked, and what else stands against it."""
     resolve = resolutions.of_refusal(request, refusal, resolutions.at_the_desk(class_.id, member_id))
-    back = drawer_path(class_.id, member_id, paging.cursor_of(request))
+    answer = request.refused(refusal, drawer_path(class_.id, member_id, paging.cursor_of(request)), resolve)
     if not request.is_fragment:
-        return request.refused(refusal, back, resolve)
+        return answer
     async with request.database.connection() as connection:
         values = await _values(connection, request, class_, member_id)
     values |= {"refusal": shown(refusal, request.form, resolve)}
-    if attempt.sold:
-        return request.fragment("desk/_walk_in.html", status=status_of(refusal), toast=SOLD_ONLY, **values)
-    answer = request.refused(refusal, back, resolve)
     others = request.fragment("desk/_reasons.html", is_update=True, **values)
     return answer._replace(body=answer.body + others.body)
 

@@ -12,8 +12,9 @@ ended counts as paused too, because housekeeping may be a minute behind. One tha
 before anything is decided on it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 from uuid import UUID
 
 from studiogate.domain.bookings.facts import ClassFacts, MembershipFacts
@@ -22,6 +23,26 @@ from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+class Limits(Protocol):
+    """The limits of a product, or of a membership of it; empty ones are no limits."""
+
+    @property
+    def class_type_ids(self) -> Collection[UUID]: ...
+
+    @property
+    def location_ids(self) -> Collection[UUID]: ...
+
+
+class Limited(Protocol):
+    """The properties of a class to which a product can be limited."""
+
+    @property
+    def class_type_id(self) -> UUID | None: ...
+
+    @property
+    def location_id(self) -> UUID | None: ...
 
 
 def choose_entitlement(
@@ -86,12 +107,10 @@ def _renews(membership: MembershipFacts) -> bool:
     return membership.auto_renew and not membership.cancel_at_period_end
 
 
-def covers(membership: MembershipFacts, class_: ClassFacts) -> bool:
+def covers(limits: Limits, class_: Limited) -> bool:
     """Return whether the product's limits include the class. A product limited to class types (or locations) covers
     only classes with one of them; a class without any is not covered."""
-    return _within(class_.class_type_id, membership.class_type_ids) and _within(
-        class_.location_id, membership.location_ids
-    )
+    return _within(class_.class_type_id, limits.class_type_ids) and _within(class_.location_id, limits.location_ids)
 
 
 def is_spent(membership: MembershipFacts) -> bool:
@@ -103,7 +122,7 @@ def credits_of(membership: MembershipFacts | None) -> int:
     return 0 if membership is None or membership.credits_remaining is None else 1
 
 
-def _within(value: UUID | None, limit: frozenset[UUID]) -> bool:
+def _within(value: UUID | None, limit: Collection[UUID]) -> bool:
     return not limit or value in limit
 
 

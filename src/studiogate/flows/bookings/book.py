@@ -179,13 +179,13 @@ def attempt_of(situation: ClassSituation, people: PeopleSituation, member_id: UU
 
 async def validate(connection: Connection, access: Access, wanted: WantedBooking) -> dict[str, Any] | Refusal:
     """Return what ``book`` would decide now, without any effect."""
-    found = await foresee(connection, access, wanted.class_id, wanted.member_id)
+    found = await _foresee(connection, access, wanted.class_id, wanted.member_id)
     if isinstance(found, Refusal):
         return found
     return _validation(decide_booking(attempt_of(*found, wanted.member_id, wanted.request)))
 
 
-async def foresee(
+async def _foresee(
     connection: Connection, access: Access, class_id: UUID, member_id: UUID
 ) -> tuple[ClassSituation, PeopleSituation] | Refusal:
     """Return the class and its people as a booking would find them now, without any effect."""

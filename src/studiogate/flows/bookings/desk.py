@@ -7,17 +7,13 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
-from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, first_refusal, judge_booking
+from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.bookings.facts import BookingRequest
-from studiogate.domain.bookings.overrides import (
-    ENTITLEMENT,
-    NO_OVERRIDE,
-    Override,
-    binding_reasons,
-    decide_staff_booking,
-)
+from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
+from studiogate.flows import sales
 from studiogate.flows.bookings import book, promote
 from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
 from studiogate.flows.bookings.promote import PeopleConcerned
@@ -53,30 +49,31 @@ class Booked(NamedTuple):
 
 
 @staff_flow(Permission.BOOKINGS)
-async def book_for_member(connection: Connection, access: Access, wanted: StaffBooking) -> Booked | Refusal:
-    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them with a reason."""
+async def book_for_member(
+    connection: Connection, access: Access, wanted: StaffBooking, order: Order | None = None
+) -> Booked | Refusal:
+    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them with a reason. What is
+    ordered with it is sold to them first; if either is refused, neither happens."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
     situation = await lock.lock_class(connection, access, wanted.class_id)
     if situation is None:
         return NO_CLASS
+    refusal = None if order is None else await _sell(connection, access, wanted, order)
+    if refusal is not None:
+        return refusal
     booked = await take_place(connection, access, situation, wanted)
     if isinstance(booked, Booked):
         await record_new(connection, access, booked, wanted.override.reason)
     return booked
 
 
-async def refusal_with_membership(connection: Connection, access: Access, wanted: StaffBooking) -> Refusal | None:
-    """Return why the booking would be refused now even if the member had a membership that pays for it. Nothing is
-    locked: a sale that follows can still be refused its booking."""
-    if wanted.override.faults:
-        return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
-    found = await book.foresee(connection, access, wanted.class_id, wanted.member_id)
-    if isinstance(found, Refusal):
-        return found
-    attempt = book.attempt_of(*found, wanted.member_id, wanted.request)
-    standing = binding_reasons(judge_booking(attempt).reasons, wanted.override, waits=attempt.would_wait)
-    return first_refusal([each for each in standing if each.code not in ENTITLEMENT])
+async def _sell(connection: Connection, access: Access, wanted: StaffBooking, order: Order) -> Refusal | None:
+    """Sell what is ordered, inside the transaction of the booking; return why not. A sale locks its member, so all
+    members whom the booking may lock are locked before it, by id."""
+    await desk.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
+    sold = await sales.sell(connection, access, order)
+    return sold if isinstance(sold, Refusal) else None
 
 
 async def take_place(

@@ -15,7 +15,7 @@ MOST_CLASSES = 300  # on a page; one more is read, which shows that there are mo
 # Names are looked up per class and not joined: a plan made while the tables were small would scan them later.
 CLASS = """
     c.id, c.title, c.description, c.start_time, c.end_time, c.capacity, c.booked_count, c.waitlist_count, c.status,
-    c.visible, c.location_id, c.room_id, c.instructor_id, c.spot_selection_mode, c.series_id,
+    c.visible, c.location_id, c.class_type_id, c.room_id, c.instructor_id, c.spot_selection_mode, c.series_id,
     (select r.name from rooms r where r.studio_id = :studio and r.id = c.room_id) as room,
     (select i.name from instructors i where i.studio_id = :studio and i.id = c.instructor_id) as instructor,
     (select l.name from locations l where l.studio_id = :studio and l.id = c.location_id) as location,
@@ -71,6 +71,7 @@ class DayClass(NamedTuple):
     status: ClassStatus
     visible: bool
     location_id: UUID | None
+    class_type_id: UUID | None
     room_id: UUID | None
     instructor_id: UUID | None
     spot_selection_mode: str | None
