@@ -3,16 +3,19 @@
 import http.server
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
+from studiogate.hosted import bot_protection
+from studiogate.hosted.bot_protection import SENDING
+from studiogate.web.limits import Limit
 from tests.support.form_filling import FORMS, WELCOME, data_of, draw, press
 from tests.support.hosted_forms import HOSTILE
-from tests.support.site import Site
+from tests.support.site import Site, serving
 from tests.support.watched_page import Watched, watched
 
 pytestmark = pytest.mark.timeout(700)
@@ -169,6 +172,41 @@ def test_signatures_by_pointer_and_by_keys(site: Site, seen: Watched, artefacts:
     assert typed.startswith("data:image/png;base64,")
     assert typed != drawn
     page.locator(".pad").screenshot(path=artefacts / "signature-typed.png")
+
+
+def test_what_was_filled_in_outlasts_a_temporary_error(
+    new_database: Callable[[], str], tmp_path: Path, browser: Browser, artefacts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The network's limit is used up, then the database refuses; at last the form is sent as it was filled in."""
+    form = "liability-waiver"
+    fill, label, _ = FORMS[form]
+    monkeypatch.setattr(bot_protection, "SENDING", Limit("used-up", 1 / 3600, 1))
+    with serving(Site(new_database(), tmp_path)) as site, watched(browser, site.origin) as watch:
+        watch.expected += ("the server responded with a status of 5",)
+        page, trouble = watch.page, watch.page.locator("#trouble")
+        signature = page.locator("[data-type=signature] input[type=hidden]")
+        page.request.post(site.url(form), form={"action": "send"})
+        page.goto(site.url(form))
+        fill(page, True, tmp_path)
+        signed = signature.input_value()
+        expect(trouble).to_be_hidden()
+        press(page, label)
+        expect(trouble).to_have_text(
+            "A lot was sent from your network. Wait a minute and try again. Your answers are still here."
+        )
+        expect(trouble).to_be_focused()
+        page.screenshot(path=artefacts / "temporary-error.png")
+        monkeypatch.setattr(bot_protection, "SENDING", SENDING)
+        site.sql("alter table form_submissions add constraint refused check (false) not valid")
+        press(page, label)
+        expect(trouble).to_contain_text("Something went wrong.")
+        expect(page.get_by_label("Full legal name")).to_have_value("Sam Example")
+        assert signature.input_value() == signed
+        site.sql("alter table form_submissions drop constraint refused")
+        press(page, label)
+        page.wait_for_url(site.url(form, "/done"))
+        (kept,) = site.submissions(form)
+        assert data_of(kept)["signature"] == signed
 
 
 def test_by_keys_alone(site: Site, seen: Watched) -> None:

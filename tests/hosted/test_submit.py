@@ -187,6 +187,9 @@ def test_a_visitor_who_sends_too_much_waits(new_database: Any, tmp_path: Any, mo
         assert statuses[-1] == 429
         limited = client.post(site.url("everything"), data=data)
         assert limited.headers["retry-after"]
+        assert "Wait a minute, go back" in limited.text
+        beside = client.post(site.url("everything"), data=data, headers=AS_JSON)
+        assert beside.json() == {"message": "A lot was sent from your network. Wait a minute and try again."}
         assert client.get(site.url("everything")).status_code == 200, "looking is free"
 
 

@@ -46,10 +46,13 @@ class NoticeError(Exception):
 
 
 class Wording(NamedTuple):
+    """``in_form``: what an open form says instead if sending it again can help. It stays as it was filled in."""
+
     status: int
     symbol: str
     title: str
     text: str
+    in_form: str = ""
 
 
 class Notice(NamedTuple):
@@ -59,6 +62,7 @@ class Notice(NamedTuple):
     title: str
     text: str
     studio: PageStudio | None = None
+    in_form: str = ""
 
 
 _ASK = "If you need help, contact {studio}."
@@ -101,30 +105,38 @@ WORDINGS = {
         200, "check", "Your email address is confirmed", "Thank you. You can close this page."
     ),
     Reason.TOO_MANY: Wording(
-        429, "clock", "Too many requests", "A lot was sent from your network. Wait a minute, go back and try again."
+        429, "clock", "Too many requests", "A lot was sent from your network. Wait a minute, go back and try again.",
+        "A lot was sent from your network. Wait a minute and try again.",
     ),
     Reason.TOO_MANY_FILES: Wording(
-        422, "full", "Too many files", f"Go back and choose at most {MAX_FILES_PER_SUBMISSION} files."
+        422, "full", "Too many files", f"Go back and choose at most {MAX_FILES_PER_SUBMISSION} files.",
+        f"Too many files. Choose at most {MAX_FILES_PER_SUBMISSION}.",
     ),
     Reason.BROKEN: Wording(
-        400, "alert", "The form did not arrive completely", "Go back and send it again."
+        400, "alert", "The form did not arrive completely", "Go back and send it again.",
+        "The form did not arrive completely. Send it again.",
     ),
     Reason.TIMED_OUT: Wording(
-        408, "clock", "The upload took too long", "Nothing was saved. Check your connection, go back and try again."
+        408, "clock", "The upload took too long", "Nothing was saved. Check your connection, go back and try again.",
+        "Sending took too long, and nothing was saved. Check your connection and try again.",
     ),
     Reason.TOO_LARGE: Wording(
-        413, "full", "The form is too large", "Go back, shorten your answers or choose smaller files."
+        413, "full", "The form is too large", "Go back, shorten your answers or choose smaller files.",
+        "The form is too large. Shorten your answers and try again.",
     ),
     Reason.METHOD: Wording(405, "search", "Page not available", "This address only shows a form."),
     Reason.BUSY: Wording(
-        503, "clock", "The service is busy", "Wait a few seconds, go back and try again."
+        503, "clock", "The service is busy", "Wait a few seconds, go back and try again.",
+        "The service is busy. Wait a few seconds and try again.",
     ),
     Reason.UNSURE: Wording(
         503, "clock", "We cannot tell whether that arrived",
         "The connection to our database broke while it was stored. Please go back and send it again.",
+        "We cannot tell whether that arrived. Please send it again.",
     ),
     Reason.FAILED: Wording(
-        500, "alert", "Something went wrong", "The error was recorded. Please try again later."
+        500, "alert", "Something went wrong", "The error was recorded. Please try again later.",
+        "Something went wrong. The error was recorded. Please try again later.",
     ),
 }  # fmt: skip
 _NOT_ACCEPTING = {
@@ -137,13 +149,13 @@ _NOT_ACCEPTING = {
 
 
 def notice(reason: Reason, studio: PageStudio | None = None, form: PageForm | None = None) -> Notice:
-    status, symbol, title, text = WORDINGS[reason]
+    status, symbol, title, text, in_form = WORDINGS[reason]
     name = studio.name if studio else "the studio"
     words = {"studio": name, "form": f"“{form.title}”" if form else "The form", "opens": "", "closes": ""}
     if form and studio:
         words["opens"] = _moment(form.settings.opens_at, studio)
         words["closes"] = _moment(form.settings.closes_at, studio)
-    return Notice(reason, status, symbol, title, _sentence(text.format(**words)), studio)
+    return Notice(reason, status, symbol, title, _sentence(text.format(**words)), studio, in_form)
 
 
 def _sentence(text: str) -> str:

@@ -66,7 +66,10 @@ def verify_page(request: VisitorRequest, studio: PageStudio, title: str, address
 
 
 def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = False) -> Answer:
-    """Return a notice as a page, or as JSON for our own script."""
+    """Return a notice as a page, or as JSON for our own script: as a message beside the form, which stays, if sending
+    it again can help."""
+    if request.wants_json and notice.in_form:
+        return as_json(notice.status, {"message": notice.in_form})
     if request.wants_json:
         return as_json(notice.status, {"notice": {"title": notice.title, "text": notice.text}})
     values = {"notice": notice, "studio": notice.studio, "embedded": embedded}

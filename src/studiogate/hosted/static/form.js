@@ -13,6 +13,7 @@
   const primary = form.querySelector(".primary");
   const back = form.querySelector(".secondary");
   const summary = document.getElementById("summary");
+  const trouble = document.getElementById("trouble");
   const status = document.getElementById("status");
   let step = Number(form.elements.step.value);
   let busy = false;
@@ -177,6 +178,7 @@
 
   async function act(action) {
     if (busy) return;
+    trouble.hidden = true;
     if (action === "back") return showStep(previous(), true);
     if (uploading) return showFaults({}, "A file is still uploading. Please wait until it is done.");
     setBusy(true);
@@ -189,7 +191,7 @@
       }
       settle(reply);
     } catch {
-      showFaults({}, "The form could not be sent. Check your connection and try again. Your answers are still here.");
+      showTrouble("The form could not be sent. Check your connection and try again.");
     } finally {
       setBusy(false);
     }
@@ -206,8 +208,17 @@
       if (reply.step !== undefined) showStep(reply.step, false);
       return showFaults(reply.faults, reply.message || "");
     }
+    if (reply.message) return showTrouble(reply.message);
     showFaults({}, "");
     showStep(reply.step, true);
+  }
+
+  /* Nothing is wrong with the answers: they stay, and the button below can be pressed again. */
+  function showTrouble(message) {
+    showFaults({}, "");
+    trouble.textContent = `${message} Your answers are still here.`;
+    trouble.hidden = false;
+    trouble.focus();
   }
 
   function previous() {
