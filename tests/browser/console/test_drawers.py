@@ -1,11 +1,16 @@
-"""Drawers in a real browser: what was typed is not lost by accident, and toasts can be seen and used above them."""
+"""Drawers in a real browser: what was typed is not lost by accident, previews do not disturb who is typing, and toasts
+can be seen and used above them."""
 
 from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from studiogate import clock
+from studiogate.console.framework.formats import day
+from studiogate.domain.schedule.series import monday_of
 from studiogate.domain.staff import Role
 from tests.support.desk import Desk
 from tests.support.desk_classes import DeskClass, new_class
@@ -255,3 +260,56 @@ def test_a_refused_walk_in_says_why_once_and_in_view(
         drawer.get_by_role("link", name="Send the waiver").click()
         expect(drawer).to_contain_text("Zoe Zander has not signed")
     assert desk_site.sql("select 1 from purchases where member_id = $1", member) == []
+
+
+def ending(page: Page, desk: Desk) -> Locator:
+    """Open the end of a series in the drawer."""
+    (series,) = desk.sql("select id from class_series where studio_id = $1 order by id limit 1", desk.studio_id)
+    page.goto(desk.url(f"/schedule/series/{series['id']}"))
+    page.get_by_role("link", name="End the series").click()
+    drawer = page.locator("#drawer")
+    expect(drawer.get_by_label("Last day with a class")).to_be_visible()
+    return drawer
+
+
+def in_weeks(weeks: int) -> date:
+    return clock.now().date() + timedelta(weeks=weeks)
+
+
+# Slower and quicker than a preview follows.
+@pytest.mark.parametrize("delay", [0, 450], ids=["quickly", "slowly"])
+def test_a_date_is_typed_and_its_preview_follows(page: Page, desk_site: Desk, delay: int) -> None:
+    drawer, last = ending(page, desk_site), in_weeks(3)
+    drawer.get_by_label("Reason").fill("Summer break")
+    field = drawer.get_by_label("Last day with a class")
+    field.press_sequentially(f"{last:%m%d%Y}", delay=delay)
+    expect(drawer.get_by_text(f"after {day(last)} will be cancelled")).to_be_visible()
+    expect(field).to_have_value(str(last))
+    expect(field).to_be_focused()
+    expect(drawer.locator("form[method=post] [name=last_date]")).to_have_value(str(last))
+    expect(drawer.get_by_label("Reason")).to_have_value("Summer break")
+    expect(drawer.get_by_role("button", name="End the series")).to_be_enabled()
+
+    page.goto(desk_site.url("/schedule"))
+    page.get_by_role("link", name="Copy this week").click()
+    field = drawer.get_by_label("To the week of")
+    field.press_sequentially(f"{last:%m%d%Y}", delay=delay)
+    expect(drawer.get_by_text(f"in the week of {day(monday_of(last))}")).to_be_visible()
+    expect(field).to_have_value(str(last))
+    expect(field).to_be_focused()
+
+
+def test_nothing_is_sent_that_was_not_previewed(page: Page, desk_site: Desk) -> None:
+    """The preview cannot follow, or belongs to another date: its button does nothing."""
+    drawer = ending(page, desk_site)
+    button, field = drawer.get_by_role("button", name="End the series"), drawer.get_by_label("Last day with a class")
+    page.context.set_offline(True)
+    field.fill(str(in_weeks(3)))
+    expect(button).to_be_disabled()
+    page.context.set_offline(False)
+    drawer.get_by_role("button", name="Preview").click()
+    expect(button).to_be_enabled()
+    expect(drawer.get_by_text(f"after {day(in_weeks(3))} will")).to_be_visible()
+    field.fill("")
+    drawer.get_by_role("button", name="Preview").click()
+    expect(button).to_be_disabled()

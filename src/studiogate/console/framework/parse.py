@@ -7,9 +7,17 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.ids import parse_id
 from studiogate.domain.money import currency_decimals
-from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date, instant
+from studiogate.domain.studio_file.values import (
+    EARLIEST_DATE,
+    LATEST_DATE,
+    Setting,
+    WrongValueError,
+    calendar_date,
+    instant,
+)
 
 MOST_DAYS_AWAY = 3660
+DATES = (EARLIEST_DATE, LATEST_DATE)  # the first and the last one that read_date returns
 
 
 def as_id(text: str | None) -> UUID | None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.parse import read_date
+from studiogate.console.framework.parse import DATES, read_date
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
@@ -48,6 +48,7 @@ async def preview_copy(request: ConsoleRequest) -> Answer:
         created=sum(each.skipped is None for each in copies),
         reasons=REASONS,
         problem=problem,
+        dates=DATES,
     )
 
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from studiogate import clock
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.parse import as_id, read_date
+from studiogate.console.framework.parse import DATES, as_id, read_date
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
@@ -173,7 +173,13 @@ async def preview_end(request: ConsoleRequest) -> Answer:
     async with request.database.connection() as connection:
         later = await class_details.classes_of_series(connection, request.access, found.id, after + timedelta(days=1))
     return request.render(
-        "schedule/series_end.html", row=found.row, after=after, later=later, timezone=found.zone.key, back=found.path
+        "schedule/series_end.html",
+        row=found.row,
+        after=after,
+        later=later,
+        timezone=found.zone.key,
+        back=found.path,
+        dates=DATES,
     )
 
 
