@@ -1,5 +1,7 @@
 """Series, closures and copying a week on the screen Schedule, without JavaScript."""
 
+import re
+from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -100,6 +102,17 @@ async def test_this_and_the_following_classes_are_changed_from_one_of_them(conso
     for number, each in enumerate([second, *rest]):
         row = await studio.row("classes", each["id"])
         assert (row["start_time"], row["title"]) == (instant(day(2 + number), 19, 30), "Late yoga")
+
+
+@pytest.mark.parametrize("scope", ["following", "all"])
+async def test_back_from_the_question_about_a_series_leads_to_the_same_choice(console: Console, scope: str) -> None:
+    first, *_ = await classes_of(console.studio, await weekly(console.studio))
+    path = f"{WEEK}/classes/{first['id']}"
+    fields = fields_of(await console.get(f"{path}/edit"), path)
+    asked = await console.post(path, {**fields, "scope": scope, "title": "Late yoga"})
+    (back,) = re.findall(r'data-keeps-typed href="([^"]*)"', asked.text)
+    again = fields_of(await console.get(unescape(back)), path)
+    assert (again["scope"], again["title"]) == (scope, "Late yoga")
 
 
 async def test_moving_a_weekday_of_a_series_shows_the_cancelled_bookings(console: Console) -> None:

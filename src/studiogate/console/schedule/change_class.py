@@ -10,6 +10,8 @@ from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import (
     FIELDS,
+    ONLY_THIS,
+    SCOPE,
     ClassForm,
     read_class_form,
     stored_times,
@@ -58,6 +60,7 @@ async def edit_class(request: ConsoleRequest) -> Answer:
         "found": found,
         "options": options,
         "given": given,
+        "scope": request.query.get(SCOPE, ONLY_THIS),
         "week": None,
         "back": class_path(row["id"]),
     }
@@ -88,7 +91,7 @@ async def change_class(request: ConsoleRequest) -> Answer:
     back = _way_back(found, fields)
     if isinstance(form, Refusal):
         return request.refused(form, back)
-    if request.form.get("scope", "this") != "this":
+    if request.form.get(SCOPE, ONLY_THIS) != ONLY_THIS:
         return await ask_about_series(request, found, form, back)
     if "confirmed" not in request.form and form.times is not None and _concerns_members(found):
         return await _ask(request, found, form, fields)

@@ -18,6 +18,8 @@ CHOICES = ("class_type_id", "room_id", "instructor_id", "spot_selection_mode")
 SWITCHES = ("visible", "allow_waitlist")
 TIMES = ("date", "start", "minutes")
 FIELDS = (*TEXTS, *CHOICES, "capacity", *SWITCHES, *TIMES)
+# How much of a series is changed, and its value for one class alone.
+SCOPE, ONLY_THIS = "scope", "this"
 # The field of the form that a fault of a stored field belongs to.
 FIELD_OF = {"start_time": "start", "end_time": "minutes", "local_start": "start", "weekdays": "date"}
 _NO_SETTING = Setting()
@@ -76,7 +78,7 @@ def read_class_form(form: Mapping[str, str], zone: ZoneInfo, stored: ClassDetail
     if "capacity" in form:
         values["capacity"] = number(form["capacity"])
     times = _read_times(form, stored)
-    if isinstance(times, Times) and form.get("scope", "this") == "this":
+    if isinstance(times, Times) and form.get(SCOPE, ONLY_THIS) == ONLY_THIS:
         times = _existing(times, zone)
     return times if isinstance(times, Refusal) else ClassForm(values, times)
 
@@ -141,4 +143,4 @@ def to_form_fields(refusal: Refusal) -> Refusal:
 
 def typed_fields(form: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of a class's form that were sent, to be sent again after a question."""
-    return {name: form[name] for name in (*FIELDS, SEEN, "complete", "scope", "location") if name in form}
+    return {name: form[name] for name in (*FIELDS, SEEN, "complete", SCOPE, "location") if name in form}
