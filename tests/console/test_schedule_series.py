@@ -211,6 +211,21 @@ async def test_a_closure_is_created_after_its_preview_and_removed(console: Conso
     assert await studio.rows("closures") == []
 
 
+async def test_a_closure_of_all_locations_shows_each_class_where_and_when_it_is(console: Console) -> None:
+    """18:00 in New York is 16:00 in Denver. A list of one location does not repeat its name."""
+    studio = console.studio
+    await studio.change("locations", studio.location, name="Brooklyn")
+    await studio.change("locations", studio.other_location, name="Denver", timezone="America/Denver")
+    await class_on(studio, day(1, 2), title="Ride")
+    await class_on(studio, day(1, 2), title="Flow", location_id=studio.other_location, room_id=None)
+    fields = {"location": str(studio.location), "first_date": str(day(1, 2)), "last_date": str(day(1, 2))}
+    own = texts(await console.post(CLOSURES, {**fields, "mode": "cancel"}))
+    assert "18:00 Ride 0 bookings" in own
+    shown = texts(await console.post(CLOSURES, {**fields, "mode": "cancel", "everywhere": "on"}))
+    assert "18:00 Ride Brooklyn 0 bookings" in shown
+    assert "16:00 Flow Denver 0 bookings" in shown
+
+
 async def test_a_closure_without_classes_is_made_at_once_and_can_be_undone(console: Console) -> None:
     studio = console.studio
     fields = {"location": str(studio.location), "first_date": str(day(1)), "last_date": str(day(1)), "mode": "skip"}

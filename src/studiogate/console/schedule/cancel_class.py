@@ -36,7 +36,7 @@ async def preview_cancel(request: ConsoleRequest) -> Answer:
         kind="danger",
         asks_reason=True,
     )
-    return ask(request, question, found.zone.key)
+    return ask(request, question)
 
 
 def _effects(members: Sequence[AffectedMember]) -> list[str]:

@@ -138,7 +138,7 @@ async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fi
         warnings=warning_texts([each.as_json() for each in outcome.warnings], found.zone),
         members=[each for each in members if each.overlaps] or members,
     )
-    return ask(request, question, found.zone.key)
+    return ask(request, question)
 
 
 async def _effects(

@@ -60,7 +60,7 @@ async def create_closure(request: ConsoleRequest) -> Answer:
                 return request.refused(class_ids, back)
             classes = await class_details.read_seats(connection, request.access, class_ids)
         if classes:
-            return ask(request, _question(classes, fields, back), week.place.timezone)
+            return ask(request, _question(classes, fields, back))
     saved = await run(request, lambda connection, access: flow.create(connection, access, given))
     if isinstance(saved, Refusal):
         return request.refused(saved, back)

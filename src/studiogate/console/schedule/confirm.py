@@ -28,11 +28,10 @@ class Question(NamedTuple):
     asks_reason: bool = False
 
 
-def ask(request: ConsoleRequest, question: Question, timezone: str) -> Answer:
+def ask(request: ConsoleRequest, question: Question) -> Answer:
     """Show a question."""
     more: dict[str, Any] = {
         "members": question.members[:NAMED],
         "unnamed": max(0, len(question.members) - NAMED),
-        "timezone": timezone,
     }
     return request.render("schedule/confirm.html", question=question, **more)

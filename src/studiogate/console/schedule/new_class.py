@@ -61,7 +61,7 @@ async def create_class(request: ConsoleRequest) -> Answer:
     question = Question(
         "Schedule it anyway?", str(values["title"]), f"{PATH}/classes", "Schedule anyway", back, fields, warnings=texts
     )
-    return ask(request, question, week.place.timezone)
+    return ask(request, question)
 
 
 @action("POST", "/schedule/classes/check", Permission.SCHEDULE)

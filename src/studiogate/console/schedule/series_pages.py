@@ -99,7 +99,7 @@ async def create_series(request: ConsoleRequest) -> Answer:
     question = Question(
         "Create the series anyway?", values["title"], SERIES, "Create anyway", back, fields, warnings=texts
     )
-    return ask(request, question, week.place.timezone)
+    return ask(request, question)
 
 
 class _Found:
@@ -177,7 +177,6 @@ async def preview_end(request: ConsoleRequest) -> Answer:
         row=found.row,
         after=after,
         later=later,
-        timezone=found.zone.key,
         back=found.path,
         dates=DATES,
     )

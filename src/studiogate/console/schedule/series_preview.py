@@ -87,7 +87,7 @@ async def change_series(request: ConsoleRequest, wanted: SeriesQuestion) -> Answ
         effects=series_effects(outcome),
         warnings=warning_texts([each.as_json() for each in outcome.warnings], wanted.zone),
     )
-    return ask(request, question, wanted.zone.key)
+    return ask(request, question)
 
 
 def series_counts(saved: SavedSeries) -> list[str]:

@@ -39,17 +39,21 @@ SERIES_OF_LOCATION = f"""
     order by s.id limit $4"""
 SERIES = f"{SERIES_COLUMNS} where s.studio_id = $1 and s.id = $2 and ($3::uuid[] is null or s.location_id = any($3))"
 # Classes of a series that a change from a day on concerns: they have not started, and are not cancelled.
-CLASSES_OF_SERIES = """
-    select c.id, c.title, c.start_time, c.booked_count::integer as booked_count,
-           c.waitlist_count::integer as waitlist_count
-    from classes c
+BOOKED_CLASS = """
+    c.id, c.title, c.start_time, c.booked_count::integer as booked_count, c.waitlist_count::integer as waitlist_count,
+    (select l.name from locations l where l.studio_id = $1 and l.id = c.location_id) as location,
+    (select coalesce(l.timezone, s.timezone) from studios s
+     left join locations l on l.studio_id = s.studio_id and l.id = c.location_id
+     where s.studio_id = $1) as timezone"""
+CLASSES_OF_SERIES = f"""
+    select {BOOKED_CLASS} from classes c
     where c.studio_id = $1 and c.series_id = $2 and c.series_date >= $3 and c.status = 'scheduled'
       and c.start_time > clock_timestamp()
     order by c.series_date limit 400"""
-SEATS = """
-    select c.id, c.title, c.start_time, c.booked_count::integer as booked_count,
-           c.waitlist_count::integer as waitlist_count
-    from classes c where c.studio_id = $1 and c.id = any($2::uuid[]) order by c.start_time, c.id"""
+SEATS = f"""
+    select {BOOKED_CLASS} from classes c
+    where c.studio_id = $1 and c.id = any($2::uuid[])
+    order by c.start_time, c.id"""
 
 
 class ClassDetails(NamedTuple):
@@ -78,13 +82,15 @@ class ClassDetails(NamedTuple):
 
 
 class BookedClass(NamedTuple):
-    """A class and how many members a cancellation of it would affect."""
+    """A class, how many members a cancellation of it would affect, and its location with the local time zone."""
 
     id: UUID
     title: str
     start_time: datetime
     booked_count: int
     waitlist_count: int
+    location: str | None
+    timezone: str
 
 
 async def read_class(connection: Connection, access: Access, class_id: str | UUID) -> ClassDetails | None:
