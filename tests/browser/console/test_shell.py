@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from studiogate.domain.staff import Role
 from studiogate.flows.staff.hashing import hash_password
@@ -13,11 +13,13 @@ from tests.support.axe import complaints, complaints_in_light_and_dark
 from tests.support.databases import run
 from tests.support.desk import Desk
 from tests.support.desk_classes import DeskClass, new_class
+from tests.support.held_requests import held, wait_until
 from tests.support.staff_people import PASSWORD
 from tests.support.watched_page import watched
 
 pytestmark = pytest.mark.timeout(700)
 PAGES = ("/account", "/welcome", "/import", "/search?q=a")
+SEARCHES = re.compile("/console/search$")
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
 
 
@@ -103,6 +105,40 @@ def test_the_palette_opens_a_page_by_keyboard(desk_page: Page, desk_site: Desk) 
     assert complaints_in_light_and_dark(desk_page) == []
     desk_page.keyboard.press("Escape")
     expect(palette).not_to_be_visible()
+
+
+def search_for(page: Page, routes: list[Route], text: str) -> Route:
+    """Type a text and Enter into the palette while it shows all pages; return the request for the text, which is held."""
+    page.keyboard.press("Control+k")
+    wait_until(page, lambda: routes)
+    routes[0].continue_()
+    expect(page.get_by_role("dialog", name="Search").get_by_role("option").first).to_be_visible()
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    wait_until(page, lambda: (routes[-1].request.post_data_json or {}).get("q") == text)
+    return routes[-1]
+
+
+def test_enter_waits_for_the_results_of_what_is_typed(desk_page: Page, desk_site: Desk) -> None:
+    routes = held(desk_page, SEARCHES)
+    desk_page.goto(desk_site.url("/account"))
+    asked = search_for(desk_page, routes, "import a file")
+    expect(desk_page.get_by_role("dialog", name="Search")).to_be_visible()
+    expect(desk_page).to_have_url(desk_site.url("/account"))
+    asked.continue_()
+    expect(desk_page.get_by_role("heading", name="Import a file")).to_be_visible()
+
+
+def test_enter_is_forgotten_when_something_else_is_typed(desk_page: Page, desk_site: Desk) -> None:
+    routes = held(desk_page, SEARCHES)
+    desk_page.goto(desk_site.url("/account"))
+    asked = search_for(desk_page, routes, "import")
+    desk_page.keyboard.type(" nothing like it")
+    asked.continue_()
+    wait_until(desk_page, lambda: routes[-1] is not asked)
+    routes[-1].continue_()
+    expect(desk_page.get_by_text("Nothing matches")).to_be_visible()
+    expect(desk_page).to_have_url(desk_site.url("/account"))
 
 
 def test_dark_colours_stay(desk_page: Page, desk_site: Desk) -> None:
@@ -208,6 +244,26 @@ def test_a_session_that_ends_meanwhile_loses_no_typed_text(front_desk: Page, rid
     expect(drawer).to_contain_text("Zelda Quist")
     expect(drawer.get_by_role("button", name="Sell and book")).to_be_visible()
     expect(front_desk.locator("#roster .seat", has_text="Uma Patel")).to_be_attached()
+
+
+def test_the_palette_asks_to_sign_in_when_the_session_has_ended(front_desk: Page, desk_site: Desk) -> None:
+    desk_site.sql("update staff_accounts set password_hash = $1", run(hash_password(PASSWORD)))
+    front_desk.goto(desk_site.url("/members"))
+    email = email_of(front_desk, desk_site)
+    palette = front_desk.get_by_role("dialog", name="Search")
+    front_desk.keyboard.press("Control+k")
+    expect(palette.get_by_role("option").first).to_be_visible()
+    desk_site.sql("update staff_sessions set ended_at = now() where ended_at is null")
+    front_desk.keyboard.type("your")
+    dialog = front_desk.get_by_role("dialog", name="Your session has ended")
+    dialog.get_by_label("Email").fill(email)
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Sign in and go on").click()
+    expect(dialog).to_be_hidden()
+    expect(palette.get_by_role("option", name="Schedule")).to_have_count(0)
+    front_desk.keyboard.type(" account")
+    front_desk.keyboard.press("Enter")
+    expect(front_desk.get_by_role("heading", name="Your account")).to_be_visible()
 
 
 def test_a_page_stays_with_the_person_who_opened_it(front_desk: Page, ride: DeskClass, desk_site: Desk) -> None:

@@ -1,17 +1,16 @@
 """What the front desk does on Today, in a real browser: by keyboard, by mouse, on a phone, two people at once."""
 
 import re
-from collections.abc import Callable, Iterator
-from time import monotonic
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from studiogate.domain.staff import Role
-from tests.support.deadlines import LONG
 from tests.support.desk import Desk, refresh
 from tests.support.desk_classes import DeskClass, new_class
+from tests.support.held_requests import held, wait_until
 
 pytestmark = pytest.mark.timeout(700)
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
@@ -145,21 +144,6 @@ def test_a_service_that_stays_busy_is_named_at_the_person(browser: Browser, desk
         page.keyboard.press("Enter")
         expect(seat(page, "Ada Moss").locator("[data-refusal]")).to_have_text("Busy")
         expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "confirmed")
-
-
-def held(page: Page, pattern: re.Pattern[str]) -> list[Route]:
-    """Hold the requests to an address; the list grows as they come. To be called before the page is opened: on an open
-    page, a request that follows at once may still pass."""
-    routes: list[Route] = []
-    page.route(pattern, lambda route: routes.append(route))  # Playwright cannot take a built-in function
-    return routes
-
-
-def wait_until(page: Page, happened: Callable[[], object]) -> None:
-    give_up_at = monotonic() + LONG
-    while not happened():
-        assert monotonic() < give_up_at
-        page.wait_for_timeout(20)
 
 
 def test_a_refresh_keeps_the_person_who_was_chosen_among_the_found(at_the_desk: Page, ride: DeskClass) -> None:

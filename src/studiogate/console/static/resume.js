@@ -3,6 +3,17 @@
 const dialog = document.getElementById("dialog");
 let waiting = null;
 
+// Ask to sign in for a request that was not sent by htmx; the answer to it is the form that asks. When somebody has
+// signed in, the event resumeForm says so.
+export function askToSignIn(html) {
+  const content = document.getElementById("dialog-content");
+  if (!content || dialog.open) return;
+  waiting = null;
+  content.innerHTML = html;
+  htmx.process(content);
+  document.dispatchEvent(new Event("askAgain"));
+}
+
 const refresh = (csrf) => document.querySelectorAll('input[name="csrf"]').forEach((field) => { field.value = csrf; });
 
 document.addEventListener("htmx:beforeSwap", (event) => {
