@@ -93,6 +93,15 @@ def test_a_name_that_nobody_has_checks_in_nobody(at_the_desk: Page, ride: DeskCl
     assert ride.statuses() == {"checked_in": 1, "confirmed": 3}
 
 
+@pytest.mark.parametrize("typed", ["tomas o", "TOMÁS O", "Toma\u0301s O"])
+def test_people_are_found_with_and_without_accents(at_the_desk: Page, ride: DeskClass, typed: str) -> None:
+    ride.book("Tomás Ortega")
+    at_the_desk.goto(ride.url)
+    at_the_desk.locator("#find").fill(typed)
+    expect(seat(at_the_desk, "Ada Moss")).to_be_hidden()
+    expect(seat(at_the_desk, "Tomás Ortega")).to_be_visible()
+
+
 @at_both_sizes
 def test_a_check_in_from_the_search_is_announced_with_the_name(at_the_desk: Page, ride: DeskClass) -> None:
     at_the_desk.goto(ride.url)

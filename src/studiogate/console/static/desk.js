@@ -174,10 +174,13 @@ function checkIn(row, options) {
 
 // Finding in the class: rows that do not match are hidden.
 
+// Names are typed without accents, too.
+const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLocaleLowerCase();
+
 function filter(text) {
-  const words = text.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const words = plain(text).split(/\s+/).filter(Boolean);
   for (const row of document.querySelectorAll("#roster > .seat")) {
-    const shown = row.querySelector(".seat-text").textContent.toLocaleLowerCase();
+    const shown = plain(row.querySelector(".seat-text").textContent);
     row.hidden = !words.every((word) => shown.includes(word));
   }
   show("[data-nobody]", words.length && !rows().length ? `Nobody in this list matches “${text.trim()}”.` : "");
