@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILS_PER_HOUR, MailKind
-from studiogate.flows import events, studio_file
+from studiogate.flows import doctor, events, studio_file
 from studiogate.flows.announce import emit_event
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.bookings import mails as member_mails
@@ -207,3 +207,37 @@ async def test_the_queue_is_measured(mail_studio: MailStudio) -> None:
         before = (await queue_metrics.measure(connection))["mails"][0]
         await mail_studio.queue()
         assert (await queue_metrics.measure(connection))["mails"][0] == before + 1
+
+
+async def mail_finding(mail_studio: MailStudio) -> tuple[str, str]:
+    async with mail_studio.runtime.database.connection() as connection:
+        (found,) = [each for each in await doctor.examine(connection) if each.subject == "mails"]
+    return found.level, found.text
+
+
+async def test_an_outage_of_the_mail_server_is_visible(mail_studio: MailStudio) -> None:
+    """Between two attempts no mail is due: what counts is since when it was to be sent."""
+    await mail_studio.studio.api.connection.execute("delete from mails")
+    member, address = await mail_studio.member()
+    await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
+    mail_studio.smtp_server.answers.append("421 try later")
+    await mail_studio.work()
+    assert (await mail_finding(mail_studio))[0] == "ok", "a short delay is no outage"
+    await mail_studio.studio.sql("update mails set created_at = now() - interval '31 minutes' where studio_id = $1")
+    async with mail_studio.runtime.database.connection() as connection:
+        length, age = (await queue_metrics.measure(connection))["mails"]
+    assert (length, int(age) // 60) == (1, 31)
+    level, text = await mail_finding(mail_studio)
+    assert (level, text.split(" the oldest")[0]) == ("warning", "1 wait to be sent,")
+    assert "(SMTPDataError 421): check STUDIOGATE_SMTP_URL" in text
+
+    await mail_studio.studio.sql("update mails set due_at = now() where studio_id = $1")
+    mail_studio.smtp_server.answers.append("550 no")
+    await mail_studio.work()
+    assert mail_studio.arrived(address) == []
+    assert await mail_finding(mail_studio) == (
+        "warning",
+        "1 could not be sent within the last day (SMTPDataError 550): the worker's log has their ids.",
+    )
+    await mail_studio.studio.sql("update mails set problem = $2 where studio_id = $1", member_mails.NO_NEWS)
+    assert (await mail_finding(mail_studio))[0] == "ok", "what was dropped has not failed"

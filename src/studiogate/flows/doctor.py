@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfoNotFoundError
 
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
-from studiogate.storage import event_numbering, housekeeping, invariants, people_invariants
+from studiogate.storage import event_numbering, housekeeping, invariants, people_invariants, queue_metrics
 from studiogate.storage.accounts.invariants import STAFF_PROMISES
 from studiogate.storage.audit_invariants import AUDIT_PROMISES
 from studiogate.storage.db import failures, health, migrate
@@ -23,6 +23,8 @@ from studiogate.storage.webhooks import claims
 OLDEST_POSTGRES = 150_000
 CLOCK_SECONDS = 2.0
 QUEUE_SECONDS = 60.0
+# Longer than a recipient's server puts off mails of senders that it does not know.
+MAIL_SECONDS = 1800.0
 FILES_AT_ONCE = 500
 FILES_SHOWN = 5
 
@@ -44,6 +46,7 @@ async def examine(connection: Connection) -> list[Finding]:
     findings += schema
     if all(finding.level == "ok" for finding in schema):
         findings += await checked(connection, "queue", _queue(connection))
+        findings += await checked(connection, "mails", _mails(connection))
         findings += await _promises(connection)
     return findings
 
@@ -137,6 +140,19 @@ async def _queue(connection: Connection) -> Finding:
             "warning", "queue", f"events or webhooks have waited for {lag:.0f} s: is `studiogate worker` on?"
         )
     return Finding("ok", "queue", "events and webhooks are not waiting")
+
+
+async def _mails(connection: Connection) -> Finding:
+    found = await queue_metrics.mail_trouble(connection)
+    lag = 0.0 if found.oldest is None else (clock.now() - found.oldest).total_seconds()
+    problem = f" ({found.problem})" if found.problem else ""
+    if lag > MAIL_SECONDS:
+        text = f"{found.waiting} wait to be sent, the oldest for {lag:.0f} s{problem}"
+        return Finding("warning", "mails", text + ": check STUDIOGATE_SMTP_URL, and that `studiogate worker` is on.")
+    if found.failed:
+        text = f"{found.failed} could not be sent within the last day{problem}: the worker's log has their ids."
+        return Finding("warning", "mails", text)
+    return Finding("ok", "mails", "none waits for long or has failed")
 
 
 async def _promises(connection: Connection) -> list[Finding]:
