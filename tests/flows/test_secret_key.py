@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 KEYS = ["A" * 43 + "=", "B" * 42 + "A="]
 SEALED = """
-    select studio_id, id, secret, updated_at from webhook_endpoints
+    select studio_id, id, secret, previous_secret, earlier_secrets, updated_at from webhook_endpoints
     where url = 'https://example.com/hook' order by id"""
 
 
@@ -58,7 +58,9 @@ class SealingPartner:
         """Return whether these keys suffice to decrypt every endpoint's secret."""
         sealer = Sealer(lambda: keys)
         for row in await self.connection.fetch(SEALED):
-            sealer.open(row["secret"], purpose_of(operator_access(row["studio_id"]), row["id"]))
+            secrets = [row["secret"], row["previous_secret"], *row["earlier_secrets"]]
+            for each in filter(None, secrets):
+                sealer.open(each, purpose_of(operator_access(row["studio_id"]), row["id"]))
         return True
 
     async def rotate(self, **options: bool) -> None:
@@ -150,6 +152,22 @@ async def test_a_rotation_seals_everything_anew(partner: SealingPartner) -> None
     again = await partner.create("made-before-rotation")
     assert (again.status_code, again.content) == (201, made.content), "the running process opens it with the new key"
     assert again.headers["idempotent-replayed"] == "true"
+
+
+async def test_replaced_secrets_are_sealed_anew(partner: SealingPartner) -> None:
+    endpoint_id = (await partner.create("rotated-endpoint")).json()["id"]
+    for _ in range(3):
+        answer = await partner.client.post(
+            f"/partner/v1/webhook-endpoints/{endpoint_id}/rotate-secret", headers={"X-Service-Key": partner.key}
+        )
+        assert answer.status_code == 200
+    before = (await partner.connection.fetch(SEALED))[0]["earlier_secrets"]
+    assert len(before) == 2
+    await partner.rotate()
+    assert await partner.readable(partner.keys())
+    after = (await partner.connection.fetch(SEALED))[0]["earlier_secrets"]
+    assert len(after) == 2
+    assert not set(after) & set(before)
 
 
 async def test_a_running_process_seals_with_the_new_key(partner: SealingPartner) -> None:

@@ -81,7 +81,7 @@ async def test_a_forgotten_old_secret_is_noticed(
     claim = deliveries.claim
 
     async def forgetful(*arguments: Any) -> list[deliveries.Claimed]:
-        return [replace(each, previous_secret=None) for each in await claim(*arguments)]
+        return [replace(each, replaced_secrets=[]) for each in await claim(*arguments)]
 
     monkeypatch.setattr(deliveries, "claim", forgetful)
     assert (await rotated_secrets(webhook_studio, 1)).faults != []

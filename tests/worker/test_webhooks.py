@@ -5,13 +5,13 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
-from bench.webhook_receiver import OK, Received, answer, receiving
+from bench.webhook_receiver import OK, Received, Receiver, answer, receiving
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, Attempted
+from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, MAXIMUM_REPLACED_SECRETS, Attempted
 from studiogate.flows import deliveries as flow
 from studiogate.flows import webhooks
 from studiogate.storage.webhooks import claims, deliveries
@@ -140,6 +140,77 @@ async def test_both_secrets_sign_after_a_rotation(webhook_studio: WebhookStudio)
         second = (await receiver.wait_for(2))[1]
         assert second.signed_by(new)
         assert not second.signed_by(endpoint.secret)
+
+
+async def rotate(webhook_studio: WebhookStudio, endpoint_id: UUID) -> str:
+    async with webhook_studio.connection.transaction():
+        rotated = await webhooks.rotate_secret(
+            webhook_studio.connection, webhook_studio.access, webhook_studio.runtime.sealer, str(endpoint_id)
+        )
+    secret: str = json.loads(str(rotated))["secret"]
+    return secret
+
+
+async def delivered(webhook_studio: WebhookStudio, receiver: Receiver) -> Received:
+    before = len(receiver.received)
+    await webhook_studio.change(before % 3)
+    await webhook_studio.number()
+    return (await receiver.wait_for(before + 1))[before]
+
+
+async def test_each_replaced_secret_signs_for_its_own_24_hours(webhook_studio: WebhookStudio) -> None:
+    async with receiving() as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
+        secrets = [endpoint.secret, *[await rotate(webhook_studio, endpoint.id) for _ in range(3)]]
+        received = await delivered(webhook_studio, receiver)
+        assert [received.signed_by(each) for each in secrets] == [True, True, True, True]
+        # The first one's time is over; a further rotation forgets it, and keeps the others.
+        await webhook_studio.connection.execute(
+            "update webhook_endpoints set earlier_secrets_until[2] = now() where id = $1", endpoint.id
+        )
+        received = await delivered(webhook_studio, receiver)
+        assert [received.signed_by(each) for each in secrets] == [False, True, True, True]
+        secrets.append(await rotate(webhook_studio, endpoint.id))
+        received = await delivered(webhook_studio, receiver)
+        assert [received.signed_by(each) for each in secrets] == [False, True, True, True, True]
+        assert await kept_secrets(webhook_studio, endpoint.id) == (2, 2)
+        secrets += [await rotate(webhook_studio, endpoint.id) for _ in range(MAXIMUM_REPLACED_SECRETS - 2)]
+        assert await kept_secrets(webhook_studio, endpoint.id) == (29, 29)
+        received = await delivered(webhook_studio, receiver)
+        signed = [received.signed_by(each) for each in secrets]
+        assert signed == [False, False, *[True] * (1 + MAXIMUM_REPLACED_SECRETS)]
+        async with webhook_studio.connection.transaction():
+            await webhooks.delete_endpoint(webhook_studio.connection, webhook_studio.access, str(endpoint.id))
+        assert (await kept_secrets(webhook_studio, endpoint.id))[0] == 0
+
+
+async def kept_secrets(webhook_studio: WebhookStudio, endpoint_id: UUID) -> tuple[Any, ...]:
+    return tuple(
+        await webhook_studio.connection.fetchrow(
+            "select cardinality(earlier_secrets), cardinality(earlier_secrets_until) from webhook_endpoints"
+            " where id = $1",
+            endpoint_id,
+        )
+    )
+
+
+async def test_processes_of_the_release_before_rotate_and_reseal_too(webhook_studio: WebhookStudio) -> None:
+    """They know the secret and the previous one: the earlier ones stay, and one that cannot be opened hinders none."""
+    async with receiving() as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
+        second, third = await rotate(webhook_studio, endpoint.id), await rotate(webhook_studio, endpoint.id)
+        await webhook_studio.connection.execute(
+            "update webhook_endpoints set previous_secret = secret, previous_secret_until = now() + interval '1 day',"
+            " secret = previous_secret where id = $1",
+            endpoint.id,
+        )
+        received = await delivered(webhook_studio, receiver)
+        assert [received.signed_by(each) for each in (endpoint.secret, second, third)] == [True, True, True]
+        await webhook_studio.connection.execute(
+            "update webhook_endpoints set earlier_secrets[1] = 'sealed with a former key' where id = $1", endpoint.id
+        )
+        received = await delivered(webhook_studio, receiver)
+        assert [received.signed_by(each) for each in (endpoint.secret, second, third)] == [False, True, True]
 
 
 async def test_secrets_are_not_in_the_database(webhook_studio: WebhookStudio) -> None:

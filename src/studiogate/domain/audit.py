@@ -36,7 +36,9 @@ PERSONAL = frozenset(
 KINDS_OF_PEOPLE = frozenset({"member", "lead", "submission", "staff_account"})
 # Columns that change with every write, or repeat others.
 IGNORED = frozenset({"studio_id", "id", "created_at", "updated_at", "revision", "state_version"})
-SECRET = frozenset({"secret", "secret_hash", "password_hash", "totp_secret", "sealed_secret", "previous_secret"})
+SECRET = frozenset(
+    {"secret", "secret_hash", "password_hash", "totp_secret", "sealed_secret", "previous_secret", "earlier_secrets"}
+)
 
 
 def changed_fields(

@@ -73,7 +73,11 @@ def _endpoint(old: Sealer, new: Sealer, row: EndpointSecrets) -> EndpointSecrets
     secret = _anew(old, new, row.secret, purpose)
     if secret is None:
         return None
-    return row._replace(secret=secret, previous=row.previous and _anew(old, new, row.previous, purpose))
+    # An earlier secret that cannot be opened stays in its place, beside its end; nothing is signed with it.
+    earlier = [_anew(old, new, each, purpose) or each for each in row.earlier]
+    return row._replace(
+        secret=secret, previous=row.previous and _anew(old, new, row.previous, purpose), earlier=earlier
+    )
 
 
 def _link(old: Sealer, new: Sealer, row: LinkSecret, *, renew: bool) -> LinkSecret:

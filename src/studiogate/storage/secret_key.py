@@ -16,11 +16,12 @@ REPLACE = """
     on conflict (only_row) do update set key_fingerprint = excluded.key_fingerprint, seals_links = true"""
 
 # Secrets of all studios: only `secrets rotate` reads them.
-ENDPOINT_SECRETS = (
-    "select studio_id, id, secret, previous_secret from webhook_endpoints order by studio_id, id for update"
-)
+ENDPOINT_SECRETS = """
+    select studio_id, id, secret, previous_secret, earlier_secrets from webhook_endpoints
+    order by studio_id, id for update"""
 WRITE_ENDPOINT_SECRETS = """
-    update webhook_endpoints set secret = $3, previous_secret = $4 where studio_id = $1 and id = $2"""
+    update webhook_endpoints set secret = $3, previous_secret = $4, earlier_secrets = $5
+    where studio_id = $1 and id = $2"""
 # A sealed answer begins with random bytes, any other is a JSON object. One in 16 million sealed answers looks like a
 # JSON object. That is accepted: it only means that it cannot be replayed to its caller within a day of a rotation.
 SEALED_ANSWERS = """
@@ -41,6 +42,7 @@ class EndpointSecrets(NamedTuple):
     endpoint_id: UUID
     secret: bytes
     previous: bytes | None
+    earlier: Sequence[bytes] = ()
 
 
 class LinkSecret(NamedTuple):

@@ -9,6 +9,8 @@ from typing import Literal
 ATTEMPT_SECONDS = 15.0
 LEASE = timedelta(seconds=ATTEMPT_SECONDS + 10)
 BOTH_SECRETS = timedelta(hours=24)
+# Replaced secrets that sign at the same time, so that the header stays short: enough for a rotation per hour.
+MAXIMUM_REPLACED_SECRETS = 30
 FAILING_DISABLES = timedelta(days=5)
 # An endpoint that keeps failing gets one attempt at a time, so that it delays little else.
 FAILING_SLOWS = timedelta(seconds=30)

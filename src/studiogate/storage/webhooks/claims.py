@@ -15,6 +15,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import EVENT
 from studiogate.storage.webhooks.deliveries import VISIBLE
+from studiogate.storage.webhooks.endpoints import REPLACED_SECRETS
 
 # $1 studio, $2 and $3 attempts in progress by endpoint in this process, $4 the most attempts in progress per endpoint,
 # $5 the claim, $6 the lease, $7 after how long a failing endpoint gets one attempt at a time.
@@ -38,7 +39,7 @@ CLAIM = f"""
         returning d.studio_id, d.id, d.endpoint_id, d.event_id, d.body, d.attempts
     )
     select claimed.id, claimed.endpoint_id, claimed.attempts, e.url, e.secret,
-           case when e.previous_secret_until > now() then e.previous_secret end as previous_secret,
+           array(select still.secret from ({REPLACED_SECRETS}) still order by still.ends desc) as replaced_secrets,
            coalesce(claimed.body, (select row_to_json(w)::text from (select {EVENT.columns}) w)) as body,
            coalesce(claimed.event_id, claimed.id) as message_id,
            case when v.id is null then owner.revoked_at is null else {VISIBLE} end as visible
@@ -79,7 +80,7 @@ class Claimed:
     attempts: int
     url: str
     secret: bytes
-    previous_secret: bytes | None
+    replaced_secrets: Sequence[bytes]
     message_id: str
     body: str
     visible: bool
@@ -114,7 +115,7 @@ async def claim(
             row["attempts"],
             row["url"],
             row["secret"],
-            row["previous_secret"],
+            row["replaced_secrets"],
             str(row["message_id"]),
             row["body"],
             row["visible"],

@@ -10,10 +10,17 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.retry_schedule import BOTH_SECRETS, FAILING_DISABLES
+from studiogate.domain.webhooks.retry_schedule import BOTH_SECRETS, FAILING_DISABLES, MAXIMUM_REPLACED_SECRETS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.resources import ENDPOINT
+
+# The secrets of endpoint ``e`` that rotations have replaced and that still sign, and until when.
+REPLACED_SECRETS = """
+    select replaced.secret, replaced.ends from (
+        select e.previous_secret, e.previous_secret_until
+        union all select * from unnest(e.earlier_secrets, e.earlier_secrets_until)) replaced(secret, ends)
+    where replaced.ends > now() and replaced.secret is not null"""
 
 
 def _within_reach(access: Access) -> Filter:
@@ -113,7 +120,8 @@ async def delete(connection: Connection, access: Access, endpoint_id: str) -> No
     await connection.execute(
         """
         with gone as (
-            update webhook_endpoints set deleted_at = now(), enabled = false, secret = '', previous_secret = null
+            update webhook_endpoints set deleted_at = now(), enabled = false, secret = '', previous_secret = null,
+                earlier_secrets = '{}'
             where studio_id = $1 and id = $2
         )
         update webhook_deliveries set status = 'withheld', claim = null
@@ -123,15 +131,26 @@ async def delete(connection: Connection, access: Access, endpoint_id: str) -> No
     )
 
 
+# $3 the new secret, $4 how long the present one still signs, $5 the most secrets to keep from before that.
+ROTATE = f"""
+    update webhook_endpoints e set
+        (earlier_secrets, earlier_secrets_until) = (
+            select coalesce(array_agg(kept.secret order by kept.ends desc), '{{}}'),
+                   coalesce(array_agg(kept.ends order by kept.ends desc), '{{}}')
+            from ({REPLACED_SECRETS} order by replaced.ends desc limit $5) kept),
+        previous_secret = e.secret, previous_secret_until = now() + $4, secret = $3
+    where e.studio_id = $1 and e.id = $2"""
+
+
 async def rotate(connection: Connection, access: Access, endpoint_id: str, sealed_secret: bytes) -> None:
+    """Replace the secret. The ones before still sign, each for a day from its own replacement."""
     await connection.execute(
-        """
-        update webhook_endpoints set previous_secret = secret, previous_secret_until = now() + $4, secret = $3
-        where studio_id = $1 and id = $2""",
+        ROTATE,
         access.studio_id,
         endpoint_id,
         sealed_secret,
         BOTH_SECRETS,
+        MAXIMUM_REPLACED_SECRETS - 1,
     )
 
 

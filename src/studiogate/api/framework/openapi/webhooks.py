@@ -80,7 +80,7 @@ _BY_STAFF = {
 _HEADERS = {
     "webhook-id": "The event's id, the same on every attempt: dedupe by it.",
     "webhook-timestamp": "Seconds since 1970 at this attempt; refuse what is more than five minutes off.",
-    "webhook-signature": "Standard Webhooks: one signature, two for 24 hours after a rotation.",
+    "webhook-signature": "Standard Webhooks: by the secret, and by each one that was replaced in the last 24 hours.",
 }
 _ANSWERS = {
     "2XX": "Taken, within 15 seconds.",

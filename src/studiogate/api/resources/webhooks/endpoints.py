@@ -104,7 +104,9 @@ async def delete_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answe
 async def rotate_webhook_secret(
     caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
-    """For 24 hours requests carry a signature by each of the two secrets."""
+    """For 24 hours requests also carry a signature by the secret before. So does each of several rotations within that
+    time; at most 30 replaced secrets sign.
+    """
     sealer = caller.runtime.sealer
     return await write(
         caller,
