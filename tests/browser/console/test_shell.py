@@ -108,7 +108,7 @@ def test_the_palette_opens_a_page_by_keyboard(desk_page: Page, desk_site: Desk) 
 
 
 def search_for(page: Page, routes: list[Route], text: str) -> Route:
-    """Type a text and Enter into the palette while it shows all pages; return the request for the text, which is held."""
+    """Type a text and Enter into the palette while it shows all pages; return the request for the text, still held."""
     page.keyboard.press("Control+k")
     wait_until(page, lambda: routes)
     routes[0].continue_()
