@@ -117,6 +117,9 @@ class AllowedError(Exception):
 class FirstStatement:
     """A connection on which a flow gets no further than its transaction."""
 
+    def is_in_transaction(self) -> bool:
+        return False
+
     def transaction(self) -> None:
         raise AllowedError
 

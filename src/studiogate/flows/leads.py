@@ -75,7 +75,7 @@ async def create_faults(
     if FORM_SUBMISSIONS in metadata:
         faults.append(RESERVED_KEY)
     own = without_submissions(metadata)
-    known = normalize_email(email) if isinstance(email, str) else None
+    known = normalize_email(email) if own and isinstance(email, str) else None  # judging a long email is costly
     kept = await storage.metadata_with_email(connection, access, known) if known else None
     if metadata_too_large(own) or grows_too_large(kept or {}, merged(kept or {}, own)):
         faults.append(METADATA_TOO_LARGE)
