@@ -193,16 +193,6 @@ async def test_nobody_opens_a_page_without_a_session(console: Console) -> None:
             assert answer.status_code == 401, place
 
 
-async def test_a_role_at_one_location_sees_nothing_of_another(console: Console) -> None:
-    """Ids of another location, or of none, do not exist: every route with an id answers 404, or refuses."""
-    person = await console.as_role(Role.MANAGER, console.studio.location)
-    csrf = await person.csrf()
-    for place, route in ROUTES.items():
-        if "{" in route.path and place in TABLE and Role.MANAGER in TABLE[place]:
-            answer = await _ask(person, route, csrf)
-            assert answer.status_code in (303, 403, 404, 409, 422), place
-
-
 async def test_dangerous_routes_ask_for_the_password(console: Console) -> None:
     person = await console.as_role(Role.OWNER)
     assert person.person is not None
