@@ -1,5 +1,6 @@
-"""CPU time and memory of processes, as accounted by the kernel."""
+"""CPU time and memory of processes, as accounted by the kernel, and the commit that was measured."""
 
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,22 @@ def peak_megabytes(pid: int) -> float:
     process (``ru_maxrss``) would also count the memory of the one that started it."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return sum(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM"))
+
+
+def measured_commit() -> str:
+    """Return the short id of the checked-out commit, with " and changes" if files differ from it; "unknown" outside a
+    checkout."""
+    root = Path(__file__).parents[1]
+    try:
+        described = subprocess.run(
+            ["git", "-C", str(root), "describe", "--always", "--exclude=*", "--abbrev=8", "--dirty= and changes"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return described.stdout.strip()
 
 
 @dataclass(frozen=True)

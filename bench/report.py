@@ -100,7 +100,8 @@ def verdicts(results: Results) -> str:
 def machine(results: Results) -> str:
     its = results.machine
     return (
-        f"{results.date[:10]}, {its['cpu']}, {its['cores']} cores for client, server and database together, "
+        f"{results.date[:10]}, commit {results.commit}, "
+        f"{its['cpu']}, {its['cores']} cores for client, server and database together, "
         f"{its['system']}, Python {its['python']}, PostgreSQL {its['postgres']}; "
         f"load {its['load_before']} before the run; other guests of the host took {results.stolen:.0%} of the time; "
         f"{results.repeated} windows repeated because requests failed in them"

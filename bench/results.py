@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from bench.processes import measured_commit
 from studiogate.server.postgres import programs
 
 FOLDER = Path(__file__).parent / "results"
@@ -82,6 +83,7 @@ class Results:
     studios: int = 200
     requests_for_memory: int = 50_000
     date: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    commit: str = field(default_factory=measured_commit)
     machine: dict[str, Any] = field(default_factory=_machine)
     seconds: float = 0.0
     stolen: float = 0.0  # the share of the CPU time that other guests of the host took
@@ -118,7 +120,7 @@ class Results:
 
     @classmethod
     def from_json(cls, text: str) -> "Results":
-        read = json.loads(text)
+        read = {"commit": "unknown", **json.loads(text)}
         figures = [
             Figure(each["of"], each["by"], each["measure"], each["unit"], tuple(each["rounds"]))
             for each in read.pop("figures")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.processes import measured_commit
 from tests.support.battery import PARTS, Records
 from tests.support.promises import PROMISES, named_tests
 from tests.support.reliability import PAGE, page
@@ -55,40 +56,31 @@ def test_the_page_is_that_of_these_promises() -> None:
     assert shown == [name for promises in PROMISES.values() for promise in promises for name in promise.tests]
 
 
-def test_a_page_shows_counts_and_every_run() -> None:
-    name = "tests/races/test_races.py::test_last_seats"
+def run_of(commit: str, seed: int, result: str, **row: object) -> dict[str, object]:
+    tests = {"tests/races/test_races.py::test_last_seats[300]": {"result": result, **row}}
+    where = {"commit": commit, "machine": "2 cores", "stolen": 0.125}
+    return {"at": "2026-01-01 10:00", "what": "battery", "seed": seed, **where, "tests": tests}
+
+
+def test_a_page_shows_every_run_of_the_last_commit() -> None:
     full = {"part": "seats", "counts": {"duels": 300}}
-    runs = [
-        {
-            "at": "2026-01-01 10:00",
-            "what": "battery",
-            "seed": 7,
-            "machine": "2 cores",
-            "tests": {f"{name}[300]": {"result": "failed", **full}},
-        },
-        {
-            "at": "2026-01-02 10:00",
-            "what": "battery",
-            "seed": 8,
-            "machine": "2 cores",
-            "stolen": 0.125,
-            "tests": {f"{name}[300]": {"result": "passed", **full}},
-        },
-        {
-            "at": "2026-01-02 11:00",
-            "what": "everyday tests",
-            "seed": 9,
-            "machine": "4 cores",
-            "tests": {f"{name}[15]": {"result": "passed"}},
-        },
-    ]
-    assert "Tried on 2 cores, in these runs" in page({"runs": runs[:2]})
-    written = page({"runs": runs})
-    assert "Tried on 2 cores (runs 1 to 2) and 4 cores (run 3), in these runs" in written
-    assert "| 1 | 2026-01-01 10:00 | battery | 7 | not measured | 1 | 1 |" in written
-    assert "| 2 | 2026-01-02 10:00 | battery | 8 | 12% | 1 | 0 |" in written
+    earlier = run_of("aaaa", 6, "failed", **full)
+    runs = [run_of("bbbb", 7, "failed", **full), run_of("bbbb", 8, "passed", **full), run_of("bbbb", 9, "passed")]
+    written = page({"runs": [earlier, *runs]})
+    assert "Commit bbbb, on 2 cores." in written
+    assert "| 1 | 2026-01-01 10:00 | battery | 7 | 12% | 1 | 1 |" in written
+    assert "| 3 | 2026-01-01 10:00 | battery | 9 | 12% | 1 | 0 |" in written
+    assert "| 6 |" not in written
     assert "| `races/test_races.py::test_last_seats` | 300 duels | failed in run 1, passed in run 2 |" in written
     assert "| `races/test_races.py::test_full_classes` | 0 cases | not run |" in written
+
+
+def test_a_page_begins_with_the_results_of_the_promises() -> None:
+    written = page({"runs": [run_of("bbbb", 7, "passed")]})
+    never_oversold, no_seat_is_lost = PROMISES["Booking"][:2]
+    results = written.partition("## Booking")[0]
+    assert f"| {never_oversold.words} | {len(never_oversold.tests) - 1} of {len(never_oversold.tests)} tests" in results
+    assert f"| {no_seat_is_lost.words} | 1 of 1 tests: not run |" in results
 
 
 def test_a_failed_run_stays_on_record(tmp_path: Path) -> None:
@@ -96,6 +88,7 @@ def test_a_failed_run_stays_on_record(tmp_path: Path) -> None:
     for seed, result in ((1, "failed"), (2, "passed")):
         Records({"tests/x.py::test_x": {"result": result}}).keep(kept, "battery", seed, 0.0)
     runs = json.loads(kept.read_text())["runs"]
+    assert all(run["commit"] == measured_commit() for run in runs)
     assert [(run["seed"], run["tests"]["tests/x.py::test_x"]["result"]) for run in runs] == [
         (1, "failed"),
         (2, "passed"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bench.processes import MachineTime
+from bench.processes import MachineTime, measured_commit
 
 PARTS = (
     "seats",
@@ -113,7 +113,7 @@ class Records:
         path.parent.mkdir(parents=True, exist_ok=True)
         tests = dict(sorted(self.tests.items()))
         at = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
-        where = {"machine": machine(), "stolen": round(stolen, 3)}
+        where = {"commit": measured_commit(), "machine": machine(), "stolen": round(stolen, 3)}
         runs.append({"at": at, "what": what, "seed": seed, **where, "tests": tests})
         path.write_text(json.dumps({"runs": runs}, indent=1) + "\n")
 
