@@ -1,0 +1,17 @@
+"""The changelog begins with the section of the version that is being made, short enough to be read."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MAX_LINES = 80
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]
+    number, _, when = sections[0].splitlines()[0].partition(" (")
+    assert number == version.removesuffix(".dev0")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d\)", when) if version == number else when == "not released yet)"
+    assert len(("## " + sections[0]).strip().splitlines()) <= MAX_LINES
