@@ -24,6 +24,7 @@ _.max_file_size
 _.multiple
 _.next_attempt_at
 _.next_since
+_.op
 _.options_layout
 _.pause_reason
 _.placeholder
@@ -68,6 +69,7 @@ _.worker
 
 # Members of an enum that stand for values which people choose.
 _.GIFT_CARD
+_.MONTH
 _.RETAIL
 
 # What templates of the console read.

@@ -6,8 +6,8 @@ import pytest
 
 from studiogate.cli import demo
 from studiogate.demo.activity import STEPS
+from studiogate.demo.schedule import TIMETABLE
 from studiogate.demo.staff import STAFF
-from studiogate.demo.timetable import TIMETABLE
 from studiogate.domain.events import EventType
 from studiogate.domain.staff import Role
 from studiogate.flows import doctor, events

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from studiogate.demo import DEFAULT_SEED, demo_studio_file
-from studiogate.demo.series import WEEKDAYS
+from studiogate.demo.schedule import WEEKDAYS
 from studiogate.demo.studio import TIMEZONE
 from studiogate.domain.schedule.series import Days, Pattern, occurrences
 from tests.support.demo_landmarks import landmarks

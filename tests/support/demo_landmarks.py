@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from studiogate.demo.dates import read
+from studiogate.demo.seed import read
 from studiogate.domain.bookings.states import SEAT_HOLDING
 
 # Far enough away that the booking can still be cancelled free of charge, a day later too.

@@ -15,9 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.catalog import product_rows
-from studiogate.demo.class_types import class_type_rows, instructor_rows
-from studiogate.demo.forms import form_rows
+from studiogate.demo.forms import form_rows, submission_rows, upload_contents, with_submissions
 from studiogate.demo.history import history_of, with_history
 from studiogate.demo.leads import lead_rows
 from studiogate.demo.memberships import memberships_of
@@ -25,11 +23,18 @@ from studiogate.demo.moment import moment_seats, moment_sessions
 from studiogate.demo.people import by_name, member_rows, people
 from studiogate.demo.purchases import till
 from studiogate.demo.rosters import timetable_seats
-from studiogate.demo.schedule import class_row, sessions
+from studiogate.demo.schedule import class_row, series_rows, sessions
 from studiogate.demo.seed import Seed
-from studiogate.demo.series import series_rows
-from studiogate.demo.studio import SLUG, TIMEZONE, location_rows, room_rows, studio_row
-from studiogate.demo.submissions import submission_rows, upload_contents, with_submissions
+from studiogate.demo.studio import (
+    SLUG,
+    TIMEZONE,
+    class_type_rows,
+    instructor_rows,
+    location_rows,
+    product_rows,
+    room_rows,
+    studio_row,
+)
 from studiogate.demo.workshops import workshop_seats, workshop_sessions
 
 __all__ = ["DEFAULT_SEED", "SLUG", "demo_files", "demo_studio_file"]

@@ -1,257 +1,189 @@
-"""The forms: an intro offer, a waiver, a long intake in steps, one being written and one put away."""
+"""The forms, and what was sent: signed waivers, intakes with a doctor's note, and requests from leads.
 
+Answers go through the service's own checks (``domain.forms``), so what is stored is what the hosted page would store.
+"""
+
+from datetime import date, datetime, timedelta
+from hashlib import sha256
 from typing import Any, NamedTuple
 
-from studiogate.demo.seed import Seed
+from studiogate.demo.content_files import read_file
+from studiogate.demo.paperwork import note_pdf, signature_url
+from studiogate.demo.people import OF_THE_DAY, Person
+from studiogate.demo.seed import Seed, daytime, midnight, written
+from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answers import judge
+from studiogate.domain.instants import instant_text
 
-Field = dict[str, Any]
+Row = dict[str, Any]
+WAIVER, INTAKE, INTRO_OFFER = "liability-waiver", "movement-intake", "intro-offer"
+# They have not signed the waiver that the class which starts soon asks for.
+UNSIGNED = frozenset({"Lucía Gómez", "Tomás Ortega"})
+BIRTHDAY = "Sofia Varga"
+INJURED = {"Nia Campbell": "Left knee, since a fall in spring.", "Wei Chen": "Lower back, on and off for two years."}
+ASKED_BY_FORM = 8
+CLEARANCE = "clearance"
 
 
-class Form(NamedTuple):
-    slug: str
-    title: str
-    description: str
-    settings: dict[str, object]
-    fields: list[Field]
-    status: str
+class Sent(NamedTuple):
+    """A submission before it is written down."""
 
-    def row(self, seed: Seed) -> dict[str, object]:
-        return {
-            "id": seed.uuid("form", self.slug),
-            "title": self.title,
-            "slug": self.slug,
-            "description": self.description,
-            "fields": [field | {"order": order} for order, field in enumerate(self.fields)],
-            "settings": self.settings,
-            "status": self.status,
+    form: Row
+    email: str
+    name: str
+    answers: Row
+    at: datetime
+    status: str = "pending"
+    member_id: str | None = None
+    lead_id: str | None = None
+    verified: bool = True
+
+
+def form_rows(seed: Seed) -> list[Row]:
+    forms = [{"id": seed.uuid("form", form["slug"]), **form} for form in read_file("forms.json")]
+    return [form | {"fields": [field | {"order": n} for n, field in enumerate(form["fields"])]} for form in forms]
+
+
+def submission_rows(seed: Seed, persons: list[Person], forms: list[Row], leads: list[Row], today: date) -> list[Row]:
+    by_slug = {form["slug"]: form for form in forms}
+    sent = [
+        *(_waiver(seed, by_slug[WAIVER], person, today) for person in persons if _has_signed(person)),
+        *(_intake(seed, by_slug[INTAKE], person, today) for person in persons if _name(person) in _intake_names()),
+        *_requests(seed, by_slug[INTRO_OFFER], leads),
+    ]
+    rows = [_row(seed, each) for each in sent]
+    return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
+
+
+def upload_contents(seed: Seed) -> dict[str, bytes]:
+    """The files of the submissions by their ids."""
+    return {_note_id(seed, name): note_pdf(name) for name in INJURED}
+
+
+def with_submissions(leads: list[Row], submissions: list[Row]) -> list[Row]:
+    """A lead knows the forms that they sent."""
+    sent = {row["lead_id"]: row for row in submissions if row["lead_id"]}
+    return [lead | {"metadata": lead["metadata"] | _noted(sent.get(lead["id"]))} for lead in leads]
+
+
+def _noted(row: Row | None) -> Row:
+    if row is None:
+        return {}
+    at = datetime.fromisoformat(row["created_at"])
+    entry = {"form_id": row["form_id"], "submission_id": row["id"], "submitted_at": instant_text(at)}
+    return {"form_submissions": [entry]}
+
+
+def _name(person: Person) -> str:
+    return f"{person.first_name} {person.last_name}"
+
+
+def _has_signed(person: Person) -> bool:
+    of_the_day = {part.name for part in OF_THE_DAY}
+    regular = bool(person.weekdays) and person.number % 3 == 0
+    return bool(person.email) and (regular or _name(person) in of_the_day - UNSIGNED)
+
+
+def _intake_names() -> set[str]:
+    return {*INJURED, "Tomás Ortega", "Freya Nilsen", "Marisol Vega"}
+
+
+def _waiver(seed: Seed, form: Row, person: Person, today: date) -> Sent:
+    answers = {
+        "full_name": _name(person),
+        "date_of_birth": _birth(seed, person, today).isoformat(),
+        "risk": "true",
+        "release": "true",
+        "signature": signature_url(_name(person)),
+    }
+    at = daytime(seed, midnight(today), -seed.whole(2, 40, "signed", person.id), "signed", person.id)
+    return Sent(form, str(person.email), _name(person), answers, at, "confirmed", person.id)
+
+
+def _birth(seed: Seed, person: Person, today: date) -> date:
+    if _name(person) == BIRTHDAY:
+        return today.replace(year=1988)
+    return date(1962, 1, 1) + timedelta(days=seed.whole(0, 14_600, "born", person.id))
+
+
+def _intake(seed: Seed, form: Row, person: Person, today: date) -> Sent:
+    name = _name(person)
+    health: Row = {"conditions": ["none"]}
+    if name in INJURED:
+        health = {
+            "conditions": ["injury"],
+            "injury_details": INJURED[name],
+            "pain_today": str(seed.whole(2, 5, "pain", name)),
+            CLEARANCE: [_note_id(seed, name)],
         }
+    answers = {
+        "preferred_name": person.first_name,
+        "age": str(today.year - _birth(seed, person, today).year),
+        "emergency_name": seed.pick(("My partner", "My sister", "A neighbour"), "emergency", name),
+        "emergency_phone": "+12125550142",
+        **health,
+        "experience": seed.pick(("New to all of it", "Some classes"), "experience", name),
+        "motivation": str(seed.whole(3, 5, "motivation", name)),
+        "health_data": "true",
+    }
+    at = daytime(seed, midnight(today), -seed.whole(1, 12, "intake", person.id), "intake", person.id)
+    return Sent(form, person.email or "desk@example.com", name, answers, at, "pending", person.id)
 
 
-def form_rows(seed: Seed) -> list[dict[str, object]]:
-    return [each.row(seed) for each in (_intro_offer(), _liability_waiver(), _intake(), _retreat(), _street_fair())]
+def _requests(seed: Seed, form: Row, leads: list[Row]) -> list[Sent]:
+    """Of the newest leads, and one from a machine."""
+    asked = [lead for lead in leads if lead["status"] == "new" and lead["first_name"]][-ASKED_BY_FORM:]
+    sent = [_request(seed, form, lead) for lead in asked]
+    answers = {"first_name": "WIN", "location": "brooklyn"}
+    at = sent[-1].at - timedelta(hours=3)
+    return [*sent, Sent(form, "promo@example.net", "WIN A PHONE", answers, at, "spam", verified=False)]
 
 
-def _field(key: str, label: str, kind: str, *, required: bool = False, **more: object) -> Field:
-    return {"key": key, "label": label, "type": kind, "required": required, **more}
+def _request(seed: Seed, form: Row, lead: Row) -> Sent:
+    answers = {
+        "first_name": lead["first_name"],
+        "location": seed.pick(("brooklyn", "denver"), "asks for", lead["id"]),
+        "interests": seed.shuffled(("Reformer", "Cycle", "Yoga", "Strength", "Recovery"), str, lead["id"])[:2],
+    }
+    at = datetime.fromisoformat(lead["created_at"])
+    return Sent(form, lead["email"], lead["first_name"], answers, at, lead_id=lead["id"])
 
 
-def _shown_when(field_key: str, op: str, value: object = None) -> dict[str, object]:
-    return {"field_key": field_key, "op": op, "value": value}
+def _note_id(seed: Seed, name: str) -> str:
+    return seed.uuid("upload", INTAKE, name)
 
 
-def _consent(key: str, label: str, policy: str, text: str) -> Field:
-    return _field(
-        key,
-        label,
-        "consent",
-        required=True,
-        consent_policy_slug=policy,
-        consent_policy_version="2026-01",
-        consent_label=text,
-    )
+def _row(seed: Seed, sent: Sent) -> Row:
+    uploads = sent.answers.get(CLEARANCE, [])
+    judged = judge(sent.form["fields"], sent.answers, Setting("US", dict.fromkeys(uploads, CLEARANCE)))
+    if judged.faults:
+        raise ValueError(f"The demo studio has a submission with faults: {judged.faults}")
+    agreed = [{**each._asdict(), "at": instant_text(sent.at)} for each in judged.consents]
+    return {
+        "id": seed.uuid("submission", sent.form["slug"], sent.email),
+        "form_id": sent.form["id"],
+        "form_version": 1,
+        "submitter_name": sent.name,
+        "submitter_email": sent.email,
+        "data": judged.data,
+        "consents": agreed,
+        "status": sent.status,
+        "verified": sent.verified,
+        "member_id": sent.member_id,
+        "lead_id": sent.lead_id,
+        "files": [_file_row(upload, sent) for upload in uploads],
+        "created_at": written(sent.at),
+    }
 
 
-def _intro_offer() -> Form:
-    return Form(
-        "intro-offer",
-        "Three classes for $59",
-        "Tell us what you are curious about and we will hold a place for you.",
-        {
-            "confirmation_message": "Thank you! Somebody from the front desk writes to you within a day.",
-            "submit_label": "Hold my place",
-            "create_lead": True,
-            "notify_on_submit": True,
-            "notification_emails": ["frontdesk@example.com"],
-            "send_confirmation_email": True,
-        },
-        [
-            _field("first_name", "First name", "text", required=True, placeholder="Robin"),
-            _field("phone", "Mobile phone", "phone", help_text="Only for messages about your first visit."),
-            _field(
-                "location",
-                "Where would you like to come?",
-                "select",
-                required=True,
-                options=[{"value": "brooklyn", "label": "Brooklyn"}, {"value": "denver", "label": "Denver"}],
-                options_layout="buttons",
-            ),
-            _field(
-                "interests",
-                "What are you curious about?",
-                "checkbox_group",
-                options=["Reformer", "Cycle", "Yoga", "Strength", "Recovery"],
-            ),
-            _field("newsletter", "Send me the monthly schedule", "checkbox"),
-        ],
-        "published",
-    )
-
-
-def _liability_waiver() -> Form:
-    return Form(
-        "liability-waiver",
-        "Liability waiver",
-        "Needed once, before your first aerial class.",
-        {
-            "confirmation_message": "All signed. See you in class.",
-            "submit_label": "Sign",
-            "allow_multiple": False,
-            "send_confirmation_email": True,
-        },
-        [
-            _field("full_name", "Full legal name", "text", required=True),
-            _field("date_of_birth", "Date of birth", "date", required=True),
-            _field("home_address", "Home address", "address"),
-            _field("agreements", "Please read and agree", "section_break"),
-            _consent(
-                "risk", "Assumption of risk", "assumption-of-risk", "I take part at my own risk and in good health."
-            ),
-            _consent("release", "Release of liability", "liability-release", "I release the studio from liability."),
-            _field(
-                "signature",
-                "Signature",
-                "signature",
-                required=True,
-                signature_purpose="Assumption of risk and release of liability",
-            ),
-        ],
-        "published",
-    )
-
-
-def _intake() -> Form:
-    return Form(
-        "movement-intake",
-        "Movement intake",
-        "Ten minutes that help your instructor to look after you from the first class.",
-        {
-            "confirmation_message": "Thank you. Your instructor reads this before your first class.",
-            "submit_label": "Send to my instructor",
-            "redirect_url": "https://www.example.com/north-loop/welcome",
-        },
-        [
-            *(field | {"step_index": 0} for field in _intake_about_you()),
-            *(field | {"step_index": 1} for field in [*_intake_health(), *_intake_health_details()]),
-            *(field | {"step_index": 2} for field in _intake_goals()),
-        ],
-        "published",
-    )
-
-
-def _intake_about_you() -> list[Field]:
-    return [
-        _field("about_you", "About you", "section_break"),
-        _field("preferred_name", "What should we call you?", "text", required=True),
-        _field("age", "Age", "number", required=True, min=16, max=110),
-        _field("emergency_name", "Emergency contact", "text", required=True),
-        _field("emergency_phone", "Emergency contact's phone", "phone", required=True),
-        _field("emergency_email", "Emergency contact's email", "email", placeholder="name@example.com"),
-    ]
-
-
-def _intake_health() -> list[Field]:
-    return [
-        _field("health", "Your health", "section_break"),
-        _field(
-            "conditions",
-            "Does any of this apply to you?",
-            "checkbox_group",
-            options=[
-                {"value": "injury", "label": "A current injury"},
-                {"value": "surgery", "label": "Surgery in the last year"},
-                {"value": "pregnancy", "label": "Pregnancy"},
-                {"value": "none", "label": "None of these"},
-            ],
-            required=True,
-        ),
-        _field(
-            "injury_details",
-            "Where does it hurt, and since when?",
-            "textarea",
-            required=True,
-            display_when=_shown_when("conditions", "in", ["injury", "surgery"]),
-        ),
-    ]
-
-
-def _intake_health_details() -> list[Field]:
-    return [
-        _field(
-            "pain_today",
-            "Pain today, from 1 to 10",
-            "rating",
-            max_rating=10,
-            display_when=_shown_when("injury_details", "is_not_empty"),
-        ),
-        _field(
-            "due_date",
-            "Due date",
-            "date",
-            required=True,
-            display_when=_shown_when("conditions", "contains", "pregnancy"),
-        ),
-        _field(
-            "clearance",
-            "A doctor's note, if you have one",
-            "file_upload",
-            accept="application/pdf,image/jpeg,image/png",
-            max_file_size=5 * 1024 * 1024,
-            multiple=True,
-            display_when=_shown_when("conditions", "not_contains", "none"),
-        ),
-    ]
-
-
-def _intake_goals() -> list[Field]:
-    return [
-        _field("goals", "Your goals", "section_break"),
-        _field(
-            "experience",
-            "How much have you done before?",
-            "select",
-            required=True,
-            options=["New to all of it", "Some classes", "I train every week"],
-            options_layout="select",
-        ),
-        _field(
-            "hours_a_week",
-            "Hours of training a week",
-            "number",
-            min=1,
-            max=40,
-            display_when=_shown_when("experience", "equals", "I train every week"),
-        ),
-        _field("motivation", "How motivated are you right now?", "rating", max_rating=5),
-        _field("anything_else", "Anything else we should know?", "textarea"),
-        _consent("health_data", "Health data", "health-privacy", "My instructors may read these answers."),
-    ]
-
-
-def _retreat() -> Form:
-    return Form(
-        "autumn-retreat",
-        "Autumn retreat",
-        "Three days of movement upstate. Dates to be confirmed.",
-        {"confirmation_message": "You are on the list.", "max_submissions": 24},
-        [
-            _field("room", "Room", "select", required=True, options=["Shared", "Single"]),
-            _field(
-                "share_with",
-                "Whom would you like to share with?",
-                "text",
-                display_when=_shown_when("room", "equals", "Shared"),
-            ),
-        ],
-        "draft",
-    )
-
-
-def _street_fair() -> Form:
-    return Form(
-        "street-fair",
-        "Street fair raffle",
-        "Closed. The winners have been notified.",
-        {"confirmation_message": "Good luck!", "allow_multiple": False},
-        [_field("rating", "How did you like our booth?", "rating", required=True, max_rating=5)],
-        "archived",
-    )
+def _file_row(upload_id: str, sent: Sent) -> Row:
+    content = note_pdf(sent.name)
+    return {
+        "id": upload_id,
+        "field_key": CLEARANCE,
+        "filename": "doctors-note.pdf",
+        "content_type": "application/pdf",
+        "size": len(content),
+        "sha256": sha256(content).hexdigest(),
+        "created_at": written(sent.at),
+    }

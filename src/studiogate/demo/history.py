@@ -9,12 +9,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from studiogate.demo.class_types import class_type_policy
-from studiogate.demo.dates import written
 from studiogate.demo.memberships import membership_id
-from studiogate.demo.seats import Seat, booking_row
-from studiogate.demo.seed import Seed
-from studiogate.demo.studio import LOCATION_BY_KEY, POLICY, STUDIO
+from studiogate.demo.rosters import Seat, booking_row
+from studiogate.demo.seed import Seed, written
+from studiogate.demo.studio import LOCATION_BY_KEY, POLICY, STUDIO, class_type_policy
 from studiogate.domain.bookings.cancellation import (
     Cancellation,
     CancellationAttempt,

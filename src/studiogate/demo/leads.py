@@ -3,10 +3,8 @@
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from studiogate.demo import names
-from studiogate.demo.dates import daytime, midnight, read, written
-from studiogate.demo.people import Person
-from studiogate.demo.seed import Seed
+from studiogate.demo.people import LEAD_NAMES, Person, email_of, first_and_last
+from studiogate.demo.seed import Seed, daytime, midnight, read, written
 
 CONVERTED = 10
 # (status, longest time ago in days): fresh leads are new, old ones are decided.
@@ -35,14 +33,14 @@ GOALS = ("get stronger", "move without pain", "meet people", "train for a race",
 def lead_rows(
     seed: Seed, persons: list[Person], members: list[dict[str, object]], today: date
 ) -> list[dict[str, object]]:
-    asked = [_open_lead(seed, number, name, today) for number, name in enumerate(names.leads())]
+    asked = [_open_lead(seed, number, name, today) for number, name in enumerate(map(first_and_last, LEAD_NAMES))]
     rows = [*asked, *_converted_leads(seed, persons, members)]
     return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
 
 
 def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> dict[str, object]:
     status, longest_ago = STATUSES[number % len(STATUSES)]
-    mail = names.email(*name, number)
+    mail = email_of(*name, number)
     asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
     first_name = "" if number % 13 == 12 else name[0]
     return _row(seed, mail, first_name, (status, "lead"), asked_at)

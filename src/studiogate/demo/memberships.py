@@ -3,11 +3,9 @@
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from studiogate.demo.catalog import PRODUCT_BY_KEY, price_id
-from studiogate.demo.cohorts import Cohort
-from studiogate.demo.dates import daytime, midnight, months_before, read, written
-from studiogate.demo.people import Person
-from studiogate.demo.seed import Seed
+from studiogate.demo.people import Cohort, Person
+from studiogate.demo.seed import Seed, daytime, midnight, months_before, read, written
+from studiogate.demo.studio import PRODUCT_BY_KEY, price_id
 
 PAUSE_REASONS = ("travel", "injury", "parental leave", "busy season at work")
 CANCELLATION_REASONS = ("moving away", "price", "schedule no longer fits", "medical")

@@ -8,41 +8,20 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.cast import FIVE_CLASSES, IN_DENVER, INTRO, OF_THE_DAY, Part
-from studiogate.demo.people import Person
-from studiogate.demo.schedule import Session
-from studiogate.demo.seats import Seat, on_spots
+from studiogate.demo.content_files import sections
+from studiogate.demo.people import OF_THE_DAY, Part, Person
+from studiogate.demo.rosters import Seat, on_spots
+from studiogate.demo.schedule import Session, Slot, read_slot
 from studiogate.demo.seed import Seed
 from studiogate.demo.studio import LOCATION_BY_KEY
-from studiogate.demo.timetable import Slot
 
 # The past classes were so many days ago.
 PAST_DAYS = (3, 5, 7, 10, 13)
-FEE = {"late_action": "fee", "late_fee_amount": "15.00", "late_fee_currency": "USD", "free_late_cancels": 0}
-PAST = Slot("community", "brooklyn", (), time(), 60, "bk-garden", "mobility", "Community Flow", "mira", 30, policy=FEE)
-
 # Minutes from the moment, rounded down to five minutes.
 OVER, UNDER_WAY, SOON, FULL, UNCOVERED = -100, -35, 15, 75, 135
-SLOTS = {
-    OVER: Slot("over", "brooklyn", (), time(), 45, "bk-garden", "mat", "Mat Express", "mira", 10),
-    UNDER_WAY: Slot("under-way", "brooklyn", (), time(), 45, "bk-garden", "strength", "Strength 45", "dele", 10),
-    SOON: Slot("soon", "brooklyn", (), time(), 45, "bk-loft", "cycle", "Express Ride", "ana", 12, spots="optional"),
-    FULL: Slot(
-        "full",
-        "brooklyn",
-        (),
-        time(),
-        45,
-        "bk-garden",
-        "reformer-foundations",
-        "Springs & Bands",
-        "dele",
-        8,
-        policy=FEE,
-    ),
-    UNCOVERED: Slot("uncovered", "brooklyn", (), time(), 45, "bk-garden", "restorative", "Slow Yoga", None, 12),
-}
-DENVER = Slot("denver", "denver", (), time(), 50, "dv-canyon", "mobility", "Canyon Mobility", None, 12)
+_TIMETABLE = sections("timetable.json")
+SLOTS = {int(begins): read_slot(entry) for begins, entry in _TIMETABLE["moment"].items()}
+PAST, DENVER = read_slot(_TIMETABLE["past"]), read_slot(_TIMETABLE["denver"])
 
 # Who is in which class, by their place among the people of the day.
 SEATED = {
@@ -155,9 +134,9 @@ def _visit(seed: Seed, session: Session, person: Person, *, left_late: bool) -> 
 
 
 def _came(seed: Seed, part: Part, ago: int) -> bool:
-    if part.cohort in (INTRO, IN_DENVER):
+    if part.situation in ("intro", "in_denver"):
         return False
-    if part.cohort is FIVE_CLASSES:
+    if part.situation == "five_classes":
         # Ada's five credits are spent, which is why she is skipped on the waitlist.
         return part.name == "Ada Moss" or ago in PAST_DAYS[::2]
     if LEFT_LATE.get(part.name) == ago:

@@ -6,11 +6,10 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from studiogate.demo.catalog import PRODUCT_BY_KEY, Price, price_id
-from studiogate.demo.dates import daytime, midnight, read, written
 from studiogate.demo.memberships import period_before
 from studiogate.demo.people import Person
-from studiogate.demo.seed import Seed
+from studiogate.demo.seed import Seed, daytime, midnight, read, written
+from studiogate.demo.studio import PRODUCT_BY_KEY, Price, price_id
 
 Row = dict[str, Any]
 RENEWALS_SHOWN = 2

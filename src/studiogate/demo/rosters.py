@@ -1,19 +1,20 @@
-"""Who is booked where.
+"""Who is booked where, and what each booking is at a moment.
 
 A day's roster is settled once and for all by the seed and the day; ``now`` only decides how much of it has happened.
 So the bookings of a class grow towards its start, the studio of next week continues that of today, and no import
 of a later day can overbook a class of an earlier one.
 """
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
 
-from studiogate.demo.catalog import PRODUCT_BY_KEY
+from studiogate.demo.memberships import membership_id
 from studiogate.demo.people import Person
 from studiogate.demo.schedule import Session
-from studiogate.demo.seats import Seat, on_spots
-from studiogate.demo.seed import Seed
+from studiogate.demo.seed import Seed, written
+from studiogate.demo.studio import PRODUCT_BY_KEY, spot_ids
 
 # Days of notice. Nobody books earlier than a monthly membership is sure to last (14 days, people.py), except those
 # who plan far ahead with something longer. Sought-after classes fill up first and then have a waitlist.
@@ -26,6 +27,74 @@ PLANS_FAR_AHEAD = 0.4
 CANCELS = 0.10
 LATEST_LEAVE = timedelta(minutes=1)  # before the start: a class that has started cannot be left
 FILLED_AT_MOST = 0.85
+STAYS_AWAY = 0.06
+BOOKED_BY_STAFF = 0.2
+# A class that is cancelled is cancelled this long before it would have started.
+NOTICE_OF_CANCELLED_CLASS = timedelta(days=2)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """``attends`` is the status where it does not follow from the clock; ``skipped`` is why a waiting person was passed
+    over."""
+
+    session: Session
+    person: Person
+    booked_at: datetime
+    waits: bool = False
+    leaves_at: datetime | None = None
+    spot: str | None = None
+    attends: str | None = None
+    skipped: str | None = None
+
+    def booking_id(self, seed: Seed) -> str:
+        return seed.uuid("booking", self.session.id, self.person.id)
+
+    def status(self, seed: Seed, now: datetime) -> str:
+        if self.cancelled_at(now) is not None:
+            return "cancelled"
+        if self.waits:
+            return "waitlisted"
+        if self.attends is not None:
+            return self.attends
+        if self.session.starts > now:
+            return "confirmed"
+        if seed.fraction("stays away", self.session.id, self.person.id) < STAYS_AWAY:
+            return "no_show" if self.session.ends <= now else "confirmed"
+        return "checked_in"
+
+    def cancelled_at(self, now: datetime) -> datetime | None:
+        """When the booking was cancelled, by the person, with its class, or because they still waited at its start."""
+        if self.session.cancelled:
+            announced = max(self.booked_at + timedelta(minutes=1), self.session.starts - NOTICE_OF_CANCELLED_CLASS)
+            return min(now, announced)
+        if self.leaves_at is not None and self.leaves_at <= now:
+            return self.leaves_at
+        return self.session.starts if self.waits and self.session.starts <= now else None
+
+
+def on_spots(seed: Seed, session: Session, seats: Iterable[Seat]) -> list[Seat]:
+    """Give each seat a spot of the room, if the class has any."""
+    if not session.slot.spots:
+        return list(seats)
+    free = seed.shuffled(spot_ids(seed, session.room), str, "spots", session.id)
+    return [replace(seat, spot=spot) for seat, spot in zip(seats, free, strict=False)]
+
+
+def booking_row(seed: Seed, seat: Seat, credits_taken: int, now: datetime) -> dict[str, object]:
+    status = seat.status(seed, now)
+    by_staff = seed.fraction("by staff", seat.session.id, seat.person.id) < BOOKED_BY_STAFF
+    return {
+        "id": seat.booking_id(seed),
+        "class_id": seat.session.id,
+        "member_id": seat.person.id,
+        "status": status,
+        "booking_source": "staff" if by_staff else "partner_api",
+        "membership_id": membership_id(seed, seat.person),
+        "class_spot_id": None if status == "cancelled" else seat.spot,
+        "credits_taken": credits_taken,
+        "created_at": written(seat.booked_at),
+    }
 
 
 def timetable_seats(seed: Seed, persons: list[Person], sessions: list[Session], now: datetime) -> list[Seat]:

@@ -1,18 +1,55 @@
-"""The classes around a day, laid out from the weekly timetable: two weeks back, and as far ahead as series go."""
+"""The timetable, and the classes laid out from it: two weeks back, and as far ahead as series go.
+
+All its times lie between 06:00 and 21:00, local time, where no clock is ever set forward or back.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.dates import week_number, written
-from studiogate.demo.seed import Seed
+from studiogate.demo.content_files import sections
+from studiogate.demo.seed import Seed, week_number, written
 from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, Room
-from studiogate.demo.timetable import TIMETABLE, Slot
 
 DAYS_BEFORE = 14
 # Eight weeks: the default of how far ahead the classes of a series are created.
 DAYS_AFTER = 56
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+OPENED = date(2023, 1, 2)
+
+
+@dataclass(frozen=True)
+class Slot:
+    key: str
+    location: str
+    minutes: int
+    room: str
+    class_type: str
+    title: str
+    instructor: str | None
+    capacity: int
+    days: tuple[int, ...] = ()
+    starts: time = time()
+    spots: str | None = None
+    description: str | None = None
+    allow_waitlist: bool = True
+    visible: bool = True
+    # Sought after: full within days of opening, with people waiting.
+    sought_after: bool = False
+    # On the slot's first day of every third week the class is cancelled.
+    often_cancelled: bool = False
+    policy: dict[str, object] | None = None
+
+
+def read_slot(entry: dict[str, Any]) -> Slot:
+    """Return a slot as content/timetable.json has it: weekdays by three letters, the start as HH:MM."""
+    days = tuple(number for number, name in enumerate(WEEKDAYS) if name[:3] in entry.get("days", ()))
+    return Slot(**{**entry, "days": days, "starts": time.fromisoformat(entry.get("starts", "00:00"))})
+
+
+TIMETABLE = tuple(map(read_slot, sections("timetable.json")["timetable"]))
 
 
 @dataclass(frozen=True)
@@ -92,4 +129,33 @@ def class_row(seed: Seed, session: Session) -> dict[str, object]:
         # Workshops and the classes of the moment repeat on no day.
         "series_id": series_id(seed, slot) if slot.days else None,
         "series_date": session.day.isoformat() if slot.days else None,
+    }
+
+
+def series_rows(seed: Seed, today: date) -> list[dict[str, object]]:
+    """One series per slot; its classes exist as far ahead as housekeeping would have created them."""
+    return [_series_row(seed, slot, today) for slot in TIMETABLE]
+
+
+def _series_row(seed: Seed, slot: Slot, today: date) -> dict[str, object]:
+    return {
+        "id": series_id(seed, slot),
+        "title": slot.title,
+        "description": slot.description,
+        "class_type_id": seed.uuid("class_type", slot.class_type),
+        "location_id": seed.uuid("location", slot.location),
+        "room_id": seed.uuid("room", slot.room),
+        "instructor_id": seed.uuid("instructor", slot.instructor) if slot.instructor else None,
+        "capacity": slot.capacity,
+        "allow_waitlist": slot.allow_waitlist,
+        "spot_selection_mode": slot.spots,
+        "visible": slot.visible,
+        "policy": dict(slot.policy) if slot.policy else None,
+        "weekdays": [WEEKDAYS[day] for day in slot.days],
+        "local_start": f"{slot.starts:%H:%M}",
+        "minutes": slot.minutes,
+        "every_weeks": 1,
+        "first_date": OPENED.isoformat(),
+        "last_date": None,
+        "generated_until": last_day(today).isoformat(),
     }

@@ -1,7 +1,8 @@
-"""Chance that repeats itself: every choice and every id of the demo studio follows from a seed and a natural key."""
+"""Chance that repeats itself: every choice, id and date of the demo studio follows from a seed and a natural key."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from hashlib import blake2b
 from typing import TypeVar
@@ -10,6 +11,7 @@ from uuid import UUID, uuid5
 Item = TypeVar("Item")
 
 NAMESPACE = UUID("5d1c6a0e-9f0b-5b7e-8a57-2f6f1b1f2d60")
+LATEST_DAY_OF_EVERY_MONTH = 28
 
 
 @dataclass(frozen=True)
@@ -47,3 +49,31 @@ class Seed:
 def _uuid(name: str) -> str:
     """Computed once: most rows name others by their ids."""
     return str(uuid5(NAMESPACE, name))
+
+
+def written(moment: datetime) -> str:
+    """The moment as the studio file has it: UTC, whole seconds, ``Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def week_number(day: date) -> int:
+    """Counts weeks without ever starting again at New Year, so that "every third week" stays every third week."""
+    return (day.toordinal() - 1) // 7
+
+
+def daytime(seed: Seed, day: datetime, days: int, *key: object) -> datetime:
+    """Some second of the waking hours of North America, so many days from the given midnight."""
+    return day + timedelta(days=days, seconds=seed.whole(12 * 3600, 23 * 3600, "daytime", *key))
+
+
+def months_before(moment: datetime, months: int) -> datetime:
+    count = moment.year * 12 + moment.month - 1 - months
+    return moment.replace(year=count // 12, month=count % 12 + 1, day=min(moment.day, LATEST_DAY_OF_EVERY_MONTH))

@@ -1,32 +1,13 @@
-"""The studio, its locations and their rooms."""
+"""The studio as it is: its locations and rooms, what is taught and by whom, and what it sells."""
 
 from dataclasses import dataclass
 
+from studiogate.demo.content_files import sections
 from studiogate.demo.seed import Seed
 
 SLUG = "demo"
 TIMEZONE = "America/New_York"
-
-STUDIO = {
-    "name": "North Loop Movement",
-    "slug": SLUG,
-    "timezone": TIMEZONE,
-    "logo_url": None,
-    "primary_color": "#2F5D50",
-    "currency": "USD",
-    "country": "US",
-    "test": True,
-}
-
-POLICY = {
-    "cancellation_window_minutes": 720,
-    "late_action": "forfeit_credit",
-    "free_late_cancels": 1,
-    "free_late_cancels_days": 30,
-    "waitlist_mode": "auto",
-    "waitlist_capacity": 20,
-    "max_bookings_per_day": 3,
-}
+STUDIO, POLICY = sections("studio.json")["studio"], sections("studio.json")["policy"]
 
 
 @dataclass(frozen=True)
@@ -53,34 +34,42 @@ class Room:
     rows: tuple[int, ...] = ()
 
 
-LOCATIONS = (
-    Location("brooklyn", "Gowanus, Brooklyn", "Brooklyn", "NY", "America/New_York", is_primary=True),
-    Location(
-        "denver",
-        "RiNo, Denver",
-        "Denver",
-        "CO",
-        "America/Denver",
-        # Booking opens three weeks ahead here, and a shorter notice is enough to cancel.
-        policy={"cancellation_window_minutes": 480, "booking_opens_minutes_before": 30240},
-    ),
-    Location("jersey-city", "Grove Street, Jersey City", "Jersey City", "NJ", "America/New_York", active=False),
-)
+@dataclass(frozen=True)
+class Price:
+    amount: str
+    currency: str = "USD"
+    interval: str | None = None
+    default: bool = True
+    active: bool = True
+    locations: tuple[str, ...] = ()
 
-ROOMS = (
-    Room("bk-reformer", "brooklyn", "Reformer Room", 10, spot_word="Reformer", rows=(5, 5)),
-    Room("bk-cycle", "brooklyn", "Cycle Room", 12, spot_word="Bike", rows=(3, 4, 5)),
-    Room("bk-main", "brooklyn", "Main Floor", 16),
-    Room("bk-garden", "brooklyn", "Garden Room", 30),
-    Room("bk-loft", "brooklyn", "Ride Loft", 12, spot_word="Bike", rows=(5, 7)),
-    Room("dv-loft", "denver", "Reformer Loft", 8, spot_word="Reformer", rows=(4, 4)),
-    Room("dv-ridge", "denver", "Ridge Room", 14),
-    Room("dv-canyon", "denver", "Canyon Room", 16),
-    Room("jc-studio", "jersey-city", "Studio A", 12, active=False),
-)
 
+@dataclass(frozen=True)
+class Product:
+    key: str
+    name: str
+    product_type: str
+    credits_granted: int | None
+    prices: tuple[Price, ...]
+    active: bool = True
+    client_visible: bool = True
+    locations: tuple[str, ...] = ()
+    class_types: tuple[str, ...] = ()
+
+    def covers(self, location: str, class_type: str) -> bool:
+        return location in (self.locations or (location,)) and class_type in (self.class_types or (class_type,))
+
+
+_PLACES = sections("studio.json")
+LOCATIONS = tuple(Location(**each) for each in _PLACES["locations"])
+ROOMS = tuple(Room(**each) for each in _PLACES["rooms"])
+PRODUCTS = tuple(
+    Product(**each | {"prices": tuple(Price(**price) for price in each["prices"])})
+    for each in sections("catalog.json")["products"]
+)
 LOCATION_BY_KEY = {location.key: location for location in LOCATIONS}
 ROOM_BY_KEY = {room.key: room for room in ROOMS}
+PRODUCT_BY_KEY = {product.key: product for product in PRODUCTS}
 
 
 def studio_row(seed: Seed) -> dict[str, object]:
@@ -131,3 +120,73 @@ def spot_rows(seed: Seed, room: Room) -> list[dict[str, object]]:
 
 def spot_ids(seed: Seed, room: Room) -> list[str]:
     return [seed.uuid("spot", room.key, number) for number in range(1, sum(room.rows) + 1)]
+
+
+def class_type_rows(seed: Seed) -> list[dict[str, object]]:
+    return [
+        {
+            "id": seed.uuid("class_type", kind["key"]),
+            "name": kind["name"],
+            "description": kind["description"],
+            "beginner_safe": kind["beginner_safe"],
+            "recovery": kind["recovery"],
+            "policy": class_type_policy(seed, kind["key"]),
+        }
+        for kind in _PLACES["class_types"]
+    ]
+
+
+def class_type_policy(seed: Seed, class_type: str) -> dict[str, object] | None:
+    """A reformer that stays empty costs a fee; nobody hangs from the ceiling without a signed waiver."""
+    if class_type == "aerial":
+        return {"waiver_form_id": seed.uuid("form", "liability-waiver")}
+    policies = {kind["key"]: kind.get("policy") for kind in _PLACES["class_types"]}
+    return policies.get(class_type)
+
+
+def instructor_rows(seed: Seed) -> list[dict[str, object]]:
+    return [
+        {
+            "id": seed.uuid("instructor", each["key"]),
+            "name": each["name"],
+            "tagline": each["tagline"],
+            "tags": list(each["tags"]),
+            "active": each.get("active", True),
+        }
+        for each in _PLACES["instructors"]
+    ]
+
+
+def product_rows(seed: Seed) -> list[dict[str, object]]:
+    return [
+        {
+            "id": seed.uuid("product", product.key),
+            "key": product.key,
+            "name": product.name,
+            "product_type": product.product_type,
+            "active": product.active,
+            "client_visible": product.client_visible,
+            "credits_granted": product.credits_granted,
+            "location_ids": [seed.uuid("location", key) for key in product.locations],
+            "class_type_ids": [seed.uuid("class_type", key) for key in product.class_types],
+            "prices": [_price_row(seed, product, price) for price in product.prices],
+        }
+        for product in PRODUCTS
+    ]
+
+
+def price_id(seed: Seed, product: str, price: Price) -> str:
+    return seed.uuid("price", product, price.currency, price.amount, price.interval)
+
+
+def _price_row(seed: Seed, product: Product, price: Price) -> dict[str, object]:
+    return {
+        "id": price_id(seed, product.key, price),
+        "amount": price.amount,
+        "currency": price.currency,
+        "price_type": "recurring" if price.interval else "one_time",
+        "interval": price.interval,
+        "default": price.default,
+        "active": price.active,
+        "location_ids": [seed.uuid("location", key) for key in price.locations],
+    }

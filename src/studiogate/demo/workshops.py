@@ -9,18 +9,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.cast import OF_THE_GUIDE
-from studiogate.demo.people import Person
-from studiogate.demo.schedule import Session
-from studiogate.demo.seats import Seat
+from studiogate.demo.content_files import sections
+from studiogate.demo.people import OF_THE_GUIDE, Person
+from studiogate.demo.rosters import Seat
+from studiogate.demo.schedule import Session, Slot
 from studiogate.demo.seed import Seed
 from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, spot_ids
-from studiogate.demo.timetable import Slot
-
-MONTH = 30 * 24 * 60
-LATE: dict[str, object] = {"cancellation_window_minutes": 2 * MONTH, "free_late_cancels": 0}
-FEE: dict[str, object] = {"late_fee_amount": "15.00", "late_fee_currency": "USD"}
-MORNING, NOON, AFTERNOON = time(10), time(13), time(16)
 
 
 class Workshop(NamedTuple):
@@ -29,7 +23,7 @@ class Workshop(NamedTuple):
     key: str
     title: str
     in_days: int
-    at: time = MORNING
+    at: time
     capacity: int = 12
     people: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
@@ -38,57 +32,9 @@ class Workshop(NamedTuple):
     cancelled: bool = False
 
 
-WORKSHOPS = (
-    Workshop("open", "Workshop: Breath and Core", 21, people=("on_time", "unlimited", "cancelled")),
-    Workshop("cancelled", "Workshop: Foam Rolling", 21, NOON, cancelled=True),
-    Workshop("hidden", "Teacher Training: Anatomy", 21, AFTERNOON, more={"visible": False}),
-    Workshop("started", "Workshop: Weekend Stretch", -2, people=("busy",)),
-    Workshop("not-open", "Workshop: Handstands", 22, policy={"booking_opens_minutes_before": 24 * 60}),
-    Workshop("closed", "Workshop: Deep Squats", 22, NOON, policy={"booking_closes_minutes_before": 2 * MONTH}),
-    Workshop("waiver", "Workshop: Aerial Basics", 22, AFTERNOON, more={"class_type": "aerial"}),
-    Workshop("busy", "Workshop: Hips and Ankles", 23, people=("busy",)),
-    Workshop("overlapping", "Workshop: Desk Shoulders", 23, time(10, 30), more={"room": "bk-loft"}),
-    Workshop("limited", "Workshop: Evening Mobility", 23, AFTERNOON, policy={"max_bookings_per_day": 1}),
-    Workshop("spots", "Workshop: Power Ride", 24, people=("unlimited",), more={"room": "bk-loft", "spots": "required"}),
-    Workshop("any-spot", "Workshop: First Ride", 24, NOON, more={"room": "bk-loft", "spots": "optional"}),
-    Workshop("full", "Workshop: Reset", 25, MORNING, 2, ("gives_way", "on_time"), ("spent", "waiting")),
-    Workshop("no-waitlist", "Workshop: Partner Stretch", 25, NOON, 1, ("busy",), more={"allow_waitlist": False}),
-    Workshop(
-        "long-waitlist",
-        "Workshop: Small Group Barre",
-        25,
-        AFTERNOON,
-        1,
-        ("late",),
-        ("leaves_waitlist",),
-        {"waitlist_capacity": 1},
-    ),
-    Workshop("late", "Workshop: Night Flow", 26, people=("late",), policy=LATE),
-    Workshop(
-        "late-fee",
-        "Workshop: Kettlebell Skills",
-        26,
-        NOON,
-        people=("late_with_fee",),
-        policy=LATE | FEE | {"late_action": "fee"},
-    ),
-    Workshop(
-        "late-both",
-        "Workshop: Jump Board",
-        26,
-        AFTERNOON,
-        people=("late_with_both",),
-        policy=LATE | FEE | {"late_action": "fee_and_forfeit"},
-    ),
-    Workshop("graced", "Workshop: Slow Hips", 27, people=("graced",), policy=LATE | {"free_late_cancels": 1}),
-    Workshop(
-        "late-free",
-        "Workshop: Sound Bath",
-        27,
-        NOON,
-        people=("late_for_free",),
-        policy=LATE | {"late_action": "none"},
-    ),
+WORKSHOPS = tuple(
+    Workshop(**each | {"at": time.fromisoformat(each.get("at", "10:00"))})
+    for each in sections("timetable.json")["workshops"]
 )
 
 SHOWN_BY = {part.guide: part.name for part in OF_THE_GUIDE if part.guide}
@@ -108,16 +54,15 @@ def workshop_seats(seed: Seed, people: dict[str, Person], today: date, now: date
 
 def _session(seed: Seed, workshop: Workshop, today: date) -> Session:
     slot = Slot(
-        f"workshop-{workshop.key}",
-        "brooklyn",
-        (),
-        workshop.at,
-        60,
-        "bk-garden",
-        "mat",
-        workshop.title,
-        "mira",
-        workshop.capacity,
+        key=f"workshop-{workshop.key}",
+        location="brooklyn",
+        minutes=60,
+        room="bk-garden",
+        class_type="mat",
+        title=workshop.title,
+        instructor="mira",
+        capacity=workshop.capacity,
+        starts=workshop.at,
         policy=workshop.policy,
     )
     slot = replace(slot, **workshop.more)
