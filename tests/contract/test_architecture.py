@@ -284,6 +284,7 @@ WITHOUT_ACCESS = {
     # tests/storage/test_tenancy.py
     "an account of staff belongs to several studios, and signs in before it chooses one": {
         "accounts/accounts.py": [
+            "beyond",
             "confirm_second_factor",
             "find",
             "find_or_add",
@@ -302,6 +303,8 @@ WITHOUT_ACCESS = {
         "accounts/attempts.py": ["add", "count", "forget", "remove"],
         "accounts/links.py": ["add", "find", "forget", "queue_reset", "use_all"],
         "accounts/sessions.py": [
+            "is_known_device",
+            "replace_token",
             "add",
             "choose_studio",
             "end",
