@@ -24,7 +24,7 @@ from studiogate.flows.staff.visits import Visit
 from studiogate.runtime import Runtime
 
 LARGE = Size(classes=50_000, members=100_000, per_class=20)  # 1,000,000 bookings
-EMAIL, PASSWORD = "bench@studio1.example", "a long enough password for a bench"
+EMAIL, PASSWORD = "bench@studio1.example", "many long words for a measurement"
 COOKIE = "studiogate"
 
 

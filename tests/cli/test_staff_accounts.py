@@ -12,6 +12,7 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sessions import Origin
 from studiogate.flows.staff import passwords, sign_in
 from studiogate.flows.staff.passwords import Acceptance
+from studiogate.flows.staff.sign_in import Credentials
 from studiogate.flows.staff.visits import Started, Visit
 from studiogate.storage.db.pool import Database
 from tests.cli.test_staff import CommandLine
@@ -103,7 +104,23 @@ def test_with_a_mail_server_the_link_is_mailed_too(
     assert "A mail with a link of its own is on its way." in said.out
     assert command_line.type("console", "link", person, "--json").json["mailed"] is True
     query = "select array_agg(kind order by created_at) from mails where recipient = $1"
-    assert command_line.look(query, person) == ["staff_invitation", "staff_sign_in"]
+    assert command_line.type("staff", "reset", person, "--json").json["mailed"] is True
+    assert command_line.look(query, person) == ["staff_invitation", "staff_sign_in", "staff_password_reset"]
+
+
+def test_a_reset_link_sets_a_new_password(command_line: CommandLine, url: str, slug: str) -> None:
+    person = email()
+    said = command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner")
+    accept(url, said.out.splitlines()[1])
+    said = command_line.type("staff", "reset", person)
+    assert (said.status, said.err) == (0, "")
+    assert "It works once, until 20" in said.out
+    token = token_of(said.out.splitlines()[0])
+    assert visiting(url, lambda visit: passwords.reset_password(visit, token, "another long password")) is None
+    started = visiting(url, lambda visit: sign_in.sign_in(visit, Credentials(person, "another long password")))
+    assert isinstance(started, Started)
+    unknown = command_line.type("staff", "reset", "nobody@example.com")
+    assert (unknown.status, "There is no account" in unknown.err) == (1, True)
 
 
 def test_locations_and_instructors(command_line: CommandLine) -> None:

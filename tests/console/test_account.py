@@ -9,10 +9,11 @@ from studiogate.domain.refusals import MESSAGES, Code
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.second_factor import step_at, totp_code
+from studiogate.domain.staff.sign_in import LIMITS, Attempt
 from studiogate.domain.staff.tokens import Purpose, link_path
 from studiogate.flows.staff.visits import issue_link
 from tests.support.booking_studio import StudioFactory
-from tests.support.console import ORIGIN, Console, texts
+from tests.support.console import COOKIE, ORIGIN, Console, texts
 from tests.support.staff_people import PASSWORD
 
 pytestmark = pytest.mark.anyio
@@ -79,13 +80,34 @@ async def test_a_forgotten_password_reveals_nothing_about_accounts(console: Cons
     assert answers[0] == answers[1]
 
 
+async def test_strangers_do_not_lock_a_browser_out_that_has_signed_in_before(console: Console) -> None:
+    person, browser, stranger = console.person, console.anonymous(), console.anonymous()
+    assert person is not None
+    assert (await _send(browser, "/console/sign-in", email=person.email, password=PASSWORD)).status_code == 303
+    assert (await browser.post("/console/sign-out")).status_code == 303
+    for _ in range(LIMITS[Attempt.SIGN_IN].per_key):
+        await _send(stranger, "/console/sign-in", email=person.email, password=NEW)
+    assert (await _send(stranger, "/console/sign-in", email=person.email, password=PASSWORD)).status_code == 429
+    assert (await _send(browser, "/console/sign-in", email=person.email, password=PASSWORD)).status_code == 303
+
+
+async def test_a_password_that_is_easy_to_guess_is_refused_with_the_reason(console: Console) -> None:
+    for new, why in (("password1234", "This is easy to guess."), ("hedge towel studio wall", "Use no part of")):
+        refused = await console.post("/console/account/password", {"current_password": PASSWORD, "password": new})
+        assert refused.status_code == 422
+        assert why in texts(refused)
+
+
 async def test_changing_the_password(console: Console) -> None:
+    before = console.client.cookies.get(COOKIE)
     wrong = await console.post("/console/account/password", {"current_password": "wrong", "password": NEW})
     assert wrong.status_code == 401
     assert "Your account" in texts(wrong)
     assert MESSAGES[Code.SIGN_IN_FAILED] in texts(wrong)
     right = await console.post("/console/account/password", {"current_password": PASSWORD, "password": NEW})
     assert right.status_code == 303
+    assert console.client.cookies.get(COOKIE) != before
+    assert (await console._with_cookie(before, None).get("/console/account")).status_code == 303
     assert "Your password is changed." in texts(await console.get("/console/account"))
     assert "Your password is changed." not in texts(await console.get("/console/account")), "a toast is shown once"
 

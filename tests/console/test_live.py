@@ -191,6 +191,36 @@ async def test_a_draining_process_ends_its_streams(console: Console) -> None:
     assert live.STREAMS.total == 0
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update staff_sessions set ended_at = now() where account_id = $1",
+        "update staff_accounts set disabled_at = now() where id = $1",
+        "update staff_roles set disabled_at = now() where account_id = $1",
+        "update staff_roles set role = 'instructor', instructor_id = $3 where account_id = $1 and $2::uuid is not null",
+        "update staff_roles set location_ids = array[$2::uuid] where account_id = $1",
+    ],
+)
+async def test_a_stream_ends_with_what_its_person_may_see(
+    console: Console, studio: BookingStudio, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    assert live.TRUSTED_SECONDS + live.PAUSE_SECONDS < 5
+    monkeypatch.setattr(live, "TRUSTED_SECONDS", 0.0)
+    monkeypatch.setattr(live, "LOOK_AGAIN_SECONDS", 0.01)
+    class_id, person = await studio.new_class(HOUR), await console.as_role(Role.FRONT_DESK)
+    assert person.person is not None
+    values = (person.person.account_id, studio.location, await studio.add("instructors", name="Ines"))
+    async with stream(person, await sequence(console)) as opened:
+        await opened.next("hello")
+        await console.people.sql(change, *values[: change.count("$")])
+        await partner_books(studio, class_id)
+        assert opened.task is not None
+        await asyncio.wait_for(opened.task, LONG)
+        await console.people.sql("update staff_sessions set ended_at = now() where account_id = $1", values[0])
+        sent = [opened.sent.get_nowait().get("body", b"") for _ in range(opened.sent.qsize())]
+    assert not [each for each in sent if str(class_id).encode() in each]
+
+
 async def test_polling_answers_at_once(console: Console, studio: BookingStudio) -> None:
     class_id, since = await studio.new_class(HOUR), await sequence(console)
     assert (await console.get(f"/console/live/changes?since={since}")).json() == {"sequence": since, "classes": []}

@@ -115,6 +115,9 @@ async def test_history_is_for_owners(console: Console) -> None:
     text = await shown(console, member, "/history")
     assert "Member: suspend" in text
     assert "“Unpaid”" in text
+    assert console.person is not None
+    assert "by Sam" in text
+    assert console.person.email not in text
     await console.post(f"/console/members/{member}/unsuspend")
     desk = await console.as_role(Role.FRONT_DESK)
     assert (await desk.get(f"/console/members/{member}/history")).status_code == 403

@@ -49,6 +49,8 @@ TABLE: dict[tuple[str, str], set[Role]] = {
     ("GET", "/welcome"): MANAGERS,
     ("POST", "/welcome/invite"): OWNERS,
     ("POST", "/welcome/key"): DEVELOPERS,
+    ("GET", "/staff"): OWNERS,
+    ("POST", "/staff/{account_id}/reset-link"): OWNERS,
     ("GET", "/import"): MANAGERS,
     ("POST", "/import/preview"): MANAGERS,
     ("POST", "/import/apply"): MANAGERS,

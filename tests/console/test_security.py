@@ -11,14 +11,17 @@ import pytest
 import studiogate.console
 from studiogate import telemetry
 from studiogate.console import screens
+from studiogate.console.app import ConsoleApp
 from studiogate.console.framework import checks
 from studiogate.console.framework.assets import ASSETS, find
 from studiogate.console.framework.page import Audience
-from studiogate.console.framework.request import is_own_path
+from studiogate.console.framework.request import Person, is_own_path
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
-from studiogate.domain.staff.tokens import csrf_token, link_path
+from studiogate.domain.staff.tokens import csrf_token, link_path, new_token
+from studiogate.runtime import Runtime
 from studiogate.web.limits import Limit
+from studiogate.web.request import Request
 from studiogate.web.static_assets import SHARED
 from tests.support.console import COOKIE, ORIGIN, Console, new_client, texts
 from tests.support.secret_search import Secrets
@@ -270,12 +273,45 @@ async def test_all_assets_of_the_shell_are_small(console: Console) -> None:
     assert size < 50_000, "of the 150 kB that all assets may have"
 
 
+def limited(console: Console) -> ConsoleApp:
+    """Return the same console with limits."""
+    runtime = console.studio.api.app._runtime
+    return ConsoleApp(replace(runtime, settings=runtime.settings.model_copy(update={"rate_limit": 1000})))
+
+
+async def test_random_cookies_do_not_reach_the_database_of_a_limited_address(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open session at the same address is not refused for it; a cookie that is wrong is looked up once."""
+    monkeypatch.setattr(checks, "VISITS", Limit("console-visits", 1 / 3600, 5))
+    resolved: list[str] = []
+    real = checks.person_of_token
+
+    async def counted(runtime: Runtime, request: Request, token: str) -> Person | None:
+        resolved.append(token)
+        return await real(runtime, request, token)
+
+    monkeypatch.setattr(checks, "person_of_token", counted)
+    own = console.client.cookies.get(COOKIE)
+    assert own is not None
+    async with new_client(limited(console)) as client:
+
+        async def status(cookie: str) -> int:
+            return (await client.get("/console/account", headers={"Cookie": f"{COOKIE}={cookie}"})).status_code
+
+        assert await status(own) == 200
+        assert [await status("A" * 43) for _ in range(3)] == [303] * 3
+        statuses = [await status(new_token()) for _ in range(20)]
+        assert statuses == [303] + [429] * 19
+        assert len(resolved) == 3
+        assert await status(own) == 200
+        await console.people.sql("update staff_sessions set ended_at = now()")
+        assert [await status(own) for _ in range(3)] == [429] * 3
+
+
 async def test_too_many_requests_are_refused(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "VISITS", Limit("console-visits", 1 / 3600, 5))
-    runtime = console.studio.api.app._runtime
-    settings = runtime.settings.model_copy(update={"rate_limit": 1000})
-    app = type(console.app)(replace(runtime, settings=settings))
-    async with new_client(app) as client:
+    async with new_client(limited(console)) as client:
         answers = [await client.get("/console/sign-in") for _ in range(6)]
     assert [each.status_code for each in answers] == [200] * 5 + [429]
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 3600

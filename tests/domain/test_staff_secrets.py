@@ -6,8 +6,10 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from zxcvbn_rs_py import Entropy, zxcvbn
 
-from studiogate.domain.staff.passwords import MAXIMUM_PASSWORD, MINIMUM_PASSWORD, password_faults, typed_password
+from studiogate.domain.staff import passwords
+from studiogate.domain.staff.passwords import MAXIMUM_PASSWORD, password_faults, typed_password
 from studiogate.domain.staff.second_factor import (
     STEP_SECONDS,
     matching_step,
@@ -42,7 +44,7 @@ RFC_CODES = {
 NOW = datetime(2026, 11, 16, 12, 0, 10, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("password", ["correct horse", "x" * (MINIMUM_PASSWORD - 1) + "y", "é" * 199 + "a"])
+@pytest.mark.parametrize("password", ["wall hedge towel", "kM9xw2Lq7vRt", "zugspitze kabel rot " * 10])
 def test_a_long_password_is_accepted(password: str) -> None:
     assert password_faults(password, EMAIL) == []
 
@@ -53,15 +55,41 @@ def test_a_long_password_is_accepted(password: str) -> None:
         ("", "string_too_short"),
         ("short pass!", "string_too_short"),
         ("x" * (MAXIMUM_PASSWORD + 1), "string_too_long"),
-        (EMAIL, "password_too_simple"),
-        (EMAIL.upper(), "password_too_simple"),
-        ("jo.anna.smith", "password_too_simple"),
+        (EMAIL, "password_has_own_name"),
+        (EMAIL.upper() + "1", "password_has_own_name"),
+        ("jo.anna.smith", "password_has_own_name"),
+        ("wall hedge SMITH towel", "password_has_own_name"),
+        ("the Harbour is a quiet place", "password_has_own_name"),
+        ("harbour-row at the quay", "password_has_own_name"),
+        ("password1234", "password_too_simple"),
+        ("123456789012", "password_too_simple"),
+        ("P@$$w0rd1234", "password_too_simple"),
+        ("qwertyuiop12", "password_too_simple"),
+        ("Sunshine2024!", "password_too_simple"),
+        ("passwordpassword", "password_too_simple"),
+        ("é" * 199 + "a", "password_too_simple"),
         ("aaaaaaaaaaaaaaaa", "password_too_simple"),
         ("a lone half \ud800", "string_unicode"),
     ],
 )
 def test_what_is_no_password(password: str, fault: str) -> None:
-    assert [(each.loc, each.type) for each in password_faults(password, EMAIL)] == [(("password",), fault)]
+    faults = password_faults(password, EMAIL, ["Harbour Row", "harbour-row"])
+    assert [(each.loc, each.type) for each in faults] == [(("password",), fault)]
+
+
+def test_what_an_estimate_costs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred symbols that may each be one of several letters cost it seconds: it gets a few characters, without."""
+    estimated: list[str] = []
+
+    def recorded(text: str) -> Entropy:
+        estimated.append(text)
+        return zxcvbn(text)
+
+    monkeypatch.setattr(passwords, "zxcvbn", recorded)
+    for typed in ("@$!|+%({[<" * 20, "\ufdfa" * MAXIMUM_PASSWORD):
+        password_faults(typed, EMAIL)
+    assert [len(each) for each in estimated] == [passwords.ESTIMATED] * 2
+    assert not set("@$!|+%({[<") & set("".join(estimated))
 
 
 def test_lengths_are_checked_before_a_password_is_normalized() -> None:

@@ -18,7 +18,7 @@ from studiogate.domain.staff.sessions import (
     Session,
     studio_to_start_in,
 )
-from studiogate.domain.staff.sign_in import LIMITS, AccountState, Attempt, Tried, attempt_refusal, email_key
+from studiogate.domain.staff.sign_in import LIMITS, AccountState, Attempt, Tried, attempt_key, attempt_refusal
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -100,23 +100,23 @@ def test_what_a_browser_says_of_itself_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("kind", Attempt)
-def test_attempts_are_limited_per_email_and_per_address(kind: Attempt) -> None:
+def test_attempts_are_limited_per_key_and_per_address(kind: Attempt) -> None:
     limit = LIMITS[kind]
     oldest = NOW - limit.window + timedelta(seconds=30)
-    allowed = Tried(limit.per_email, limit.per_address, oldest, oldest, NOW)
+    allowed = Tried(limit.per_key, limit.per_address or 1_000, oldest, oldest, NOW)
     assert attempt_refusal(kind, allowed) is None
-    for much in (
-        allowed._replace(of_email=limit.per_email + 1),
-        allowed._replace(of_address=limit.per_address + 1),
-    ):
+    too_many = [allowed._replace(of_key=limit.per_key + 1)]
+    if limit.per_address is not None:
+        too_many.append(allowed._replace(of_address=limit.per_address + 1))
+    for much in too_many:
         refusal = attempt_refusal(kind, much)
         assert refusal is not None
         assert (refusal.code.value, refusal.details) == ("rate_limited", {"retry_after": 31})
 
 
 def test_what_was_typed_as_an_email_is_not_kept() -> None:
-    assert email_key("a@example.com") != email_key("b@example.com")
-    assert len(email_key("\ud800" * 300)) == 32
+    assert attempt_key("a@example.com") != attempt_key("b@example.com")
+    assert len(attempt_key("\ud800" * 300)) == 32
 
 
 @pytest.mark.parametrize(("disabled_at", "studios", "may"), [(None, 1, True), (NOW, 1, False), (None, 0, False)])

@@ -107,6 +107,7 @@ FLOWS = {
     "staff.roles.enable": Permission.STAFF,
     "staff.roles.end_sessions": Permission.STAFF,
     "staff.roles.invite": Permission.STAFF,
+    "staff.roles.make_reset_link": Permission.STAFF,
 }
 
 

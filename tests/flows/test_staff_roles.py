@@ -85,7 +85,7 @@ async def test_all_faults_of_an_acceptance_are_listed_and_the_link_still_works(p
         assert [loc for loc, _ in faults_of(outcome)] == [("name",), ("password",)]
     mail_address = Acceptance("A", invited.email)
     assert faults_of(await passwords.accept_invitation(people.visit(), invited.link.token, mail_address)) == [
-        (("password",), "password_too_simple")
+        (("password",), "password_has_own_name")
     ]
     done(await passwords.accept_invitation(people.visit(), invited.link.token, Acceptance("A", PASSWORD)))
 
@@ -292,7 +292,7 @@ async def test_an_operator_disables_an_account_everywhere(people: People, studio
         assert done(await operators.disable_account(connection, accesses.__getitem__, person.account_id)) == 2
         account = await accounts.find(connection, person.email)
         assert account is not None
-        link = await operators.make_sign_in_link(connection, accesses.__getitem__, account, mail=False)
+        link = await operators.make_link(connection, accesses.__getitem__, account, operators.SIGN_IN_LINK, mail=False)
     assert code_of(link) == "invalid_transition"
     assert code_of(await people.resolve(started.token)) == "session_ended"
     assert code_of(await people.sign_in(person)) == "sign_in_failed"

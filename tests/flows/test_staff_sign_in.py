@@ -9,9 +9,9 @@ from argon2 import PasswordHasher
 
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.passwords import MAXIMUM_PASSWORD
-from studiogate.domain.staff.sign_in import LIMITS, Attempt, email_key
+from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key
 from studiogate.domain.staff.tokens import Purpose
-from studiogate.flows.staff import hashing, operators, passwords, sign_in
+from studiogate.flows.staff import hashing, operators, passwords, second_factor, sign_in
 from studiogate.flows.staff.sign_in import Credentials
 from studiogate.flows.staff.visits import Started, issue_link
 from studiogate.storage.accounts import accounts
@@ -20,6 +20,7 @@ from tests.support import booking_studio, staff_people
 from tests.support.staff_people import PASSWORD, People, Person, code_of, done, faults_of
 
 pytestmark = pytest.mark.anyio
+DEVICE, NEW = b"d" * 32, "another long password"
 studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
 
 
@@ -92,7 +93,7 @@ async def test_the_text_behind_the_hash_of_nobody_signs_nobody_in() -> None:
 async def test_attempts_are_limited(people: People, by: str) -> None:
     person = await people.hire(Role.OWNER)
     limit = LIMITS[Attempt.SIGN_IN]
-    count = limit.per_email if by == "email" else limit.per_address
+    count = limit.per_key if by == "email" else limit.per_address or 0
     await people.sql(
         "insert into staff_sign_in_attempts (id, kind, email_key, address)"
         " select gen_random_uuid(), 'sign_in', case when $1 then $2 else sha256(n::text::bytea) end,"
@@ -111,12 +112,65 @@ async def test_attempts_are_limited(people: People, by: str) -> None:
 
 
 def sign_in_key(person: Person) -> bytes:
-    return email_key(person.email)
+    return attempt_key(person.email)
+
+
+async def lock_out(people: People, person: Person, address: str | None = None) -> None:
+    """Fail as a stranger until the account's email is refused; each attempt comes from elsewhere, or all from one
+    address, which is refused then too."""
+    limit = LIMITS[Attempt.SIGN_IN]
+    for number in range(limit.per_key if address is None else limit.per_address or 0):
+        email = person.email if number < limit.per_key else f"person-{number}@example.org"
+        await sign_in.sign_in(people.visit(address), Credentials(email, "a wrong password"))
+    assert code_of(await people.sign_in(person, visit=people.visit(address))) == "rate_limited"
+
+
+@pytest.mark.parametrize("address", [None, "192.0.2.66"])
+async def test_strangers_lock_out_no_known_device_no_link_and_no_session(people: People, address: str | None) -> None:
+    person = await people.hire(Role.OWNER)
+    known = people.visit(address, device=DEVICE)
+    done(await people.sign_in(person, visit=known))
+    signed_in, link = await people.session(person), await sign_in_link(people, person)
+    await lock_out(people, person, address)
+    done(await people.sign_in(person, visit=known))
+    assert code_of(await people.sign_in(person, visit=people.visit(address, device=b"o" * 32))) == "rate_limited"
+    assert await sign_in.confirm_password(known, signed_in, PASSWORD) is None
+    done(await sign_in.sign_in_by_link(people.visit(address), link))
+    done(await passwords.change_password(known, signed_in, PASSWORD, NEW))
+
+
+async def test_a_device_is_known_to_the_accounts_that_signed_in_on_it(people: People) -> None:
+    person, other = await people.hire(Role.OWNER), await people.hire(Role.OWNER)
+    done(await people.sign_in(other, visit=people.visit(device=DEVICE)))
+    await lock_out(people, person)
+    assert code_of(await people.sign_in(person, visit=people.visit(device=DEVICE))) == "rate_limited"
+
+
+async def test_a_known_device_may_not_guess_either(people: People) -> None:
+    person, visit = await people.hire(Role.OWNER), people.visit(device=DEVICE)
+    done(await people.sign_in(person, visit=visit))
+    wrong = Credentials(person.email, "a wrong password")
+    for _ in range(LIMITS[Attempt.DEVICE].per_key):
+        assert await sign_in.sign_in(visit, wrong) == sign_in.FAILED
+    assert code_of(await people.sign_in(person, visit=visit)) == "rate_limited"
+    done(await people.sign_in(person))
+
+
+async def test_the_second_factor_of_a_link_may_not_be_guessed(people: People) -> None:
+    person = await people.hire(Role.OWNER)
+    signed_in = await people.session(person)
+    offered = done(await second_factor.set_up(people.visit(), signed_in))
+    await people.sql("update staff_accounts set totp_confirmed_at = now() where id = $1", person.account_id)
+    assert offered.secret
+    link = await sign_in_link(people, person)
+    for _ in range(LIMITS[Attempt.LINK].per_key):
+        assert await sign_in.sign_in_by_link(people.visit(), link, "no code") == sign_in.FAILED
+    assert code_of(await sign_in.sign_in_by_link(people.visit(), link, "no code")) == "rate_limited"
 
 
 async def test_attempts_at_the_same_time_count_too(people: People) -> None:
     person = await people.hire(Role.OWNER)
-    limit = LIMITS[Attempt.SIGN_IN].per_email
+    limit = LIMITS[Attempt.SIGN_IN].per_key
     wrong = Credentials(person.email, "a wrong password")
     outcomes = await asyncio.gather(*(sign_in.sign_in(people.visit(), wrong) for _ in range(limit + 5)))
     codes = Counter(code_of(each) for each in outcomes)
@@ -147,7 +201,7 @@ async def test_a_flood_of_passwords_is_refused_before_it_is_hashed() -> None:
 async def test_a_cancelled_check_gives_its_place_back() -> None:
     """Those that wait for a thread never run."""
     goes_on = Event()
-    running = [asyncio.create_task(hashing._in_a_thread(goes_on.wait)) for _ in range(hashing.AT_ONCE)]
+    running = [asyncio.create_task(hashing.in_a_thread(goes_on.wait)) for _ in range(hashing.AT_ONCE)]
     await asyncio.sleep(0)
     with pytest.raises(OverloadedError):
         await hashing.is_password(None, PASSWORD)
@@ -156,7 +210,7 @@ async def test_a_cancelled_check_gives_its_place_back() -> None:
     await asyncio.gather(*running, return_exceptions=True)
     goes_on.set()
     places = hashing.AT_ONCE - hashing.THREADS  # work that a thread has begun may not have ended yet
-    again = await asyncio.gather(*(hashing._in_a_thread(lambda: True) for _ in range(places)))
+    again = await asyncio.gather(*(hashing.in_a_thread(lambda: True) for _ in range(places)))
     assert again == [True] * places
 
 
@@ -178,7 +232,9 @@ async def sign_in_link(people: People, person: Person) -> str:
         account = await accounts.find(connection, person.email)
         assert account is not None
         return done(
-            await operators.make_sign_in_link(connection, lambda _: people.studio.access, account, mail=False)
+            await operators.make_link(
+                connection, lambda _: people.studio.access, account, operators.SIGN_IN_LINK, mail=False
+            )
         ).token
 
 
@@ -234,10 +290,10 @@ async def test_dangerous_actions_need_the_password_again(people: People) -> None
 async def test_confirming_is_limited_like_signing_in(people: People) -> None:
     person = await people.hire(Role.OWNER)
     signed_in = await people.session(person)
-    for _ in range(LIMITS[Attempt.SIGN_IN].per_email):
+    for _ in range(LIMITS[Attempt.SESSION].per_key):
         assert code_of(await sign_in.confirm_password(people.visit(), signed_in, "wrong")) == "sign_in_failed"
     assert code_of(await sign_in.confirm_password(people.visit(), signed_in, PASSWORD)) == "rate_limited"
-    assert code_of(await people.sign_in(person)) == "rate_limited"
+    assert code_of(await passwords.change_password(people.visit(), signed_in, PASSWORD, NEW)) == "rate_limited"
 
 
 async def test_a_changed_password_ends_the_other_sessions(people: People) -> None:
@@ -249,9 +305,12 @@ async def test_a_changed_password_ends_the_other_sessions(people: People) -> Non
     assert faults_of(await passwords.change_password(visit, own, PASSWORD, "short")) == [
         (("password",), "string_too_short")
     ]
-    assert await passwords.change_password(visit, own, PASSWORD, new) is None
+    token = done(await passwords.change_password(visit, own, PASSWORD, new))
     assert code_of(await people.resolve(other)) == "session_ended"
-    done(await people.resolve(own.token))
+    assert code_of(await people.resolve(own.token)) == "session_ended", "who has a copy of the cookie has nothing now"
+    renewed = done(await people.resolve(token))
+    assert renewed.session.id == own.session.id
+    assert renewed.refusal_without_password() is None
     assert code_of(await people.sign_in(person)) == "sign_in_failed"
     await people.session(Person(person.account_id, person.email, new))
     assert ("staff.change_password", person.email) in [
@@ -264,7 +323,7 @@ async def test_a_person_who_came_by_a_link_chooses_a_first_password(people: Peop
     await people.sql("update staff_accounts set password_hash = null where id = $1", person.account_id)
     started = done(await sign_in.sign_in_by_link(people.visit(), await sign_in_link(people, person)))
     signed_in = done(await people.resolve(started.token))
-    assert await passwords.change_password(people.visit(), signed_in, None, PASSWORD) is None
+    done(await passwords.change_password(people.visit(), signed_in, None, PASSWORD))
     await people.session(person)
 
 
@@ -306,7 +365,7 @@ async def test_a_reset_is_mailed_and_nobody_learns_who_has_an_account(people: Pe
 
 async def test_resets_are_limited(people: People) -> None:
     person = await people.hire(Role.OWNER)
-    for _ in range(LIMITS[Attempt.RESET].per_email):
+    for _ in range(LIMITS[Attempt.RESET].per_key):
         assert await passwords.request_reset(people.visit(), person.email) is None
     assert code_of(await passwords.request_reset(people.visit(), person.email)) == "rate_limited"
     done(await people.sign_in(person))

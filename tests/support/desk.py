@@ -79,7 +79,9 @@ class Desk:
             await connection.execute(named, invited.account_id)
             account = await accounts.read(connection, invited.account_id)
             assert account is not None
-            link = done(await operators.make_sign_in_link(connection, operator_access, account, mail=False))
+            link = done(
+                await operators.make_link(connection, operator_access, account, operators.SIGN_IN_LINK, mail=False)
+            )
             return link.token
         finally:
             await connection.close()

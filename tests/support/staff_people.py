@@ -63,9 +63,9 @@ class People:
     def database(self) -> Database:
         return self.studio.database
 
-    def visit(self, address: str | None = None, browser: str = BROWSER) -> Visit:
+    def visit(self, address: str | None = None, browser: str = BROWSER, device: bytes | None = None) -> Visit:
         """A request; without an address, from one of its own, so that limits per address do not add up over tests."""
-        return Visit(self.database, self.sealer, Origin(address or f"host-{next(_numbers)}", browser))
+        return Visit(self.database, self.sealer, Origin(address or f"host-{next(_numbers)}", browser, device))
 
     async def invite(self, grant: Grant, email: str | None = None, access: Access | None = None) -> Invited:
         wanted = Invitation(email or f"person-{next(_numbers)}@example.com", grant)

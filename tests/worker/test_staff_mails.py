@@ -120,7 +120,11 @@ async def test_a_sign_in_link_is_mailed(staff_mail_studio: StaffMailStudio) -> N
     await staff_mail_studio.token()
     account = await accounts.find(staff_mail_studio.connection, EMAIL)
     assert account is not None
-    done(await operators.make_sign_in_link(staff_mail_studio.connection, operator_access, account, mail=True))
+    done(
+        await operators.make_link(
+            staff_mail_studio.connection, operator_access, account, operators.SIGN_IN_LINK, mail=True
+        )
+    )
     done(await sign_in.sign_in_by_link(staff_mail_studio.visit, await staff_mail_studio.token()))
 
 
@@ -171,7 +175,11 @@ async def test_using_another_link_drops_a_mail_that_was_not_sent(
     staff_mail_studio: StaffMailStudio, tried: bool
 ) -> None:
     account = await with_account(staff_mail_studio)
-    link = done(await operators.make_sign_in_link(staff_mail_studio.connection, operator_access, account, mail=True))
+    link = done(
+        await operators.make_link(
+            staff_mail_studio.connection, operator_access, account, operators.SIGN_IN_LINK, mail=True
+        )
+    )
     if tried:
         await put_off(staff_mail_studio)
     done(await sign_in.sign_in_by_link(staff_mail_studio.visit, link.token))
@@ -184,14 +192,18 @@ async def test_setting_a_password_drops_a_reset_that_was_not_sent(staff_mail_stu
     visit = staff_mail_studio.visit
     signed_in = done(await sessions.resolve(visit.database, started.token, visit.origin))
     assert await passwords.request_reset(visit, EMAIL) is None
-    assert await passwords.change_password(visit, signed_in, PASSWORD, "another long password") is None
+    done(await passwords.change_password(visit, signed_in, PASSWORD, "another long password"))
     await assert_dropped(staff_mail_studio, "staff_password_reset")
 
 
 async def test_a_mail_that_is_dropped_while_it_is_sent_stays_dropped(staff_mail_studio: StaffMailStudio) -> None:
     """The link of the mail is used up, too: the worker has made it before."""
     account = await with_account(staff_mail_studio)
-    link = done(await operators.make_sign_in_link(staff_mail_studio.connection, operator_access, account, mail=True))
+    link = done(
+        await operators.make_link(
+            staff_mail_studio.connection, operator_access, account, operators.SIGN_IN_LINK, mail=True
+        )
+    )
     database, studio_id = staff_mail_studio.runtime.database, staff_mail_studio.studio.studio_id
     (claimed,) = await staff_mails.claim(database, studio_id, 10, "https://studio.example")
     done(await sign_in.sign_in_by_link(staff_mail_studio.visit, link.token))

@@ -11,6 +11,7 @@ from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.tokens import link_path
 from studiogate.flows.staff import operators, roles, set_up
+from studiogate.flows.staff.operators import SIGN_IN_LINK
 from studiogate.flows.staff.roles import Invitation
 from studiogate.storage import secret_key
 from studiogate.storage import studio as studios
@@ -38,5 +39,5 @@ async def _demo_link(connection: Connection, studio_id: UUID) -> str:
         account = await accounts.find(connection, OWNER.email)
     if account is None:
         return CONSOLE
-    link = await operators.make_sign_in_link(connection, operator_of, account, mail=False)
+    link = await operators.make_link(connection, operator_of, account, SIGN_IN_LINK, mail=False)
     return CONSOLE if isinstance(link, Refusal) else link_path(link.token)

@@ -27,6 +27,7 @@ from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.tokens import link_path
 from studiogate.flows.staff import operators, roles
+from studiogate.flows.staff.operators import RESET_LINK, SIGN_IN_LINK, LinkKind
 from studiogate.flows.staff.roles import Invitation, Invited
 from studiogate.flows.staff.visits import IssuedLink
 from studiogate.server.address_file import known_address
@@ -220,6 +221,12 @@ def second_factor(
     print_result(shown, f"{email} has {'a' if has_one else 'no'} second factor.", as_json)
 
 
+@app.command("reset")
+def reset(email: Email, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Print a link that sets a new password once. The sessions end then; a second factor stays."""
+    _print_account_link(email, RESET_LINK, data, as_json=as_json)
+
+
 @console.callback()
 def _one_of_several() -> None:
     """The console of the studio's staff."""
@@ -228,11 +235,15 @@ def _one_of_several() -> None:
 @console.command("link")
 def sign_in_link(email: Email, as_json: AsJson = False, data: DataFolder = None) -> None:
     """Print a link that signs an account in once, without its password."""
+    _print_account_link(email, SIGN_IN_LINK, data, as_json=as_json)
+
+
+def _print_account_link(email: str, kind: LinkKind, data: DataFolder, *, as_json: bool) -> None:
     mail = configuration.load(data_dir=data).smtp_url is not None
 
     async def work(connection: Connection) -> IssuedLink:
         account = await _account(connection, email)
-        return _done(await operators.make_sign_in_link(connection, operator_of, account, mail=mail), email)
+        return _done(await operators.make_link(connection, operator_of, account, kind, mail=mail), email)
 
     shown = _link(data, on_database(data, work), mail=mail)
     if as_json:

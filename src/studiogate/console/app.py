@@ -13,7 +13,6 @@ from studiogate.console.framework import assets, checks, csrf, resume, sending
 from studiogate.console.framework.page import PREFIX, Audience, Match, RouteTable
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import ConsoleRequest, Refused, is_own_path
-from studiogate.domain.addresses import owner_of
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.staff import forms
 from studiogate.flows.staff_flow import RepeatedFormError
@@ -25,7 +24,7 @@ from studiogate.storage.db.pool import (
     UnknownOutcomeError,
 )
 from studiogate.telemetry import metrics
-from studiogate.web.limits import Buckets, Verdict
+from studiogate.web.limits import Buckets
 from studiogate.web.request import Receive, Request, Scope, Send
 from studiogate.web.response import Answer
 
@@ -88,12 +87,11 @@ class ConsoleApp:
             exchange.route = "/console/assets"
             found = assets.find(request.path, zipped=request.takes_gzip)
             return found or console.not_found()
-        console.person = await checks.person_of(self._runtime, request)
-        console.navigation = self._entries
-        limited = self._verdict_on(console)
-        if limited is not None and not limited.allowed:
+        admitted = await checks.admit(self._runtime, request, self._buckets)
+        console.person, console.navigation = admitted.person, self._entries
+        if admitted.refusal is not None:
             answer = console.error(Refusal(Code.RATE_LIMITED))
-            return answer._replace(headers=(*answer.headers, (b"retry-after", limited.retry_after)))
+            return answer._replace(headers=(*answer.headers, (b"retry-after", admitted.refusal.retry_after)))
         if request.method not in METHODS:
             return console.error(Refusal(Code.METHOD_NOT_ALLOWED))
         method = "GET" if request.method == "HEAD" else request.method
@@ -160,14 +158,6 @@ class ConsoleApp:
         )
         answer = await match.route.handler(again)
         return answer._replace(status=status) if answer.status == 200 else answer
-
-    def _verdict_on(self, console: ConsoleRequest) -> Verdict | None:
-        """Count the request; return what its limit says, if there are limits."""
-        if not self._runtime.settings.rate_limit:
-            return None
-        if console.person is not None:
-            return self._buckets.take(f"console:{console.signed_in.session.id}", checks.REQUESTS)
-        return self._buckets.take(f"visits:{owner_of(console.http.address)}", checks.VISITS)
 
 
 def _sign_in(console: ConsoleRequest) -> Answer:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from studiogate.console import home, palette
+from studiogate.console import home, palette, staff
 from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
 from studiogate.console.desk import attendance, booking, class_page, live, today, waiver, walk_in
 from studiogate.console.framework.page import ROUTES, Route
@@ -35,6 +35,7 @@ SCREENS = (
     first_studio,
     welcome,
     imports,
+    staff,
     week_page,
     class_pages,
     new_class,

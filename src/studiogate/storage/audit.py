@@ -49,6 +49,8 @@ ROWS: Mapping[str, str] = {
         from {table} t where t.studio_id = $1 and t.{IDS.get(kind, "id")} = $2"""
     for kind, table in TABLES.items()
 }
+# Who acted, for people: the name of the account, else its email, as the entry has it. a: the entry, p: the account.
+ACTOR = "coalesce(nullif(p.name, ''), a.actor_name)"
 INSERT = Statement("""
     insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
                            changes, reason)

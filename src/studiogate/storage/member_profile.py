@@ -13,6 +13,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import LONGEST_CLASS
 from studiogate.domain.membership_changes import CHANGEABLE
+from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.status_lists import SEAT_HOLDING
 
@@ -123,7 +124,7 @@ SUBMISSION = """
 
 # The newest entries about the member, the memberships and the purchases; each subject is read along the index.
 # ``about`` names the product, or the form of a link.
-_HISTORY = """
+_HISTORY = f"""
     select entry.*, subject.currency,
            coalesce((select p.name from products p where p.studio_id = $1 and p.id = subject.product_id),
                     subject.product_key,
@@ -135,9 +136,10 @@ _HISTORY = """
         union all select u.id, u.product_id, u.product_key, u.currency from purchases u
         where u.studio_id = $1 and u.member_id = $2::uuid) subject
     cross join lateral (
-        select a.id, a.occurred_at, a.channel, a.actor_name, a.action, a.subject_type, a.subject_id,
+        select a.id, a.occurred_at, a.channel, {ACTOR} as actor_name, a.action, a.subject_type, a.subject_id,
                a.changes::text as changes, (a.changes -> 'form_id' ->> 1)::uuid as form_id, a.reason
-        from audit_log a where a.studio_id = $1 and a.subject_id = subject.id {}
+        from audit_log a left join staff_accounts p on p.id = a.account_id
+        where a.studio_id = $1 and a.subject_id = subject.id {{}}
         order by a.occurred_at desc, a.id desc limit $3) entry
     order by entry.occurred_at desc, entry.id desc limit $3"""
 _BEFORE = "and ({0}.{1}, {0}.id) < (select o.{1}, o.id from {2} o where o.studio_id = $1 and o.id = $4::uuid)"

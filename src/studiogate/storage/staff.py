@@ -30,6 +30,14 @@ DISABLE = """
     update staff_roles set disabled_at = clock_timestamp()
     where studio_id = $1 and account_id = $2 and disabled_at is null"""
 ENABLE = "update staff_roles set disabled_at = null where studio_id = $1 and account_id = $2"
+LIST = """
+    select a.id, a.name, a.email, r.role, a.totp_confirmed_at is not null as second_factor,
+           case when a.disabled_at is not null or r.disabled_at is not null then 'disabled'
+                when a.password_hash is null then 'invited' else 'active' end as state,
+           array(select l.name from locations l
+                 where l.studio_id = $1 and l.id = any(r.location_ids) order by l.name, l.id) as locations
+    from staff_roles r join staff_accounts a on a.id = r.account_id
+    where r.studio_id = $1 order by lower(coalesce(nullif(a.name, ''), a.email)), a.id"""
 QUEUE_MAIL = "insert into mails (studio_id, id, account_id, kind, recipient) values ($1, $2, $3, $4, $5)"
 
 CLAIM_MAILS = f"""{claimed("account_id")}
@@ -71,6 +79,12 @@ async def find_role(connection: Connection, access: Access, account_id: UUID) ->
 async def count_roles(connection: Connection, access: Access) -> int:
     count: int = await connection.fetchval(COUNT, access.studio_id)
     return count
+
+
+async def list_staff(connection: Connection, access: Access) -> list[Record]:
+    """Return the accounts of the studio with their roles; there are at most MAXIMUM_STAFF. ``locations`` are the names
+    of those that a role is limited to."""
+    return list(await connection.fetch(LIST, access.studio_id))
 
 
 async def owners(connection: Connection, access: Access) -> list[Owner]:

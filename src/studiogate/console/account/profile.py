@@ -1,6 +1,6 @@
 """The page of one's own account: password, second factor, sessions, studios."""
 
-from studiogate.console.account.sign_in import visit_of
+from studiogate.console.account.sign_in import session_cookies, visit_of
 from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
@@ -55,10 +55,12 @@ async def change_password(request: ConsoleRequest) -> Answer:
     form = request.form
     current = form.get("current_password") or None
     new = form.get("password", "")
-    refusal = await passwords.change_password(visit_of(request), request.signed_in, current, new)
-    if refusal is not None:
-        return request.refused(refusal, ACCOUNT)
-    return request.redirect(ACCOUNT, toast="Your password is changed. Your other sessions have ended.")
+    token = await passwords.change_password(visit_of(request), request.signed_in, current, new)
+    if isinstance(token, Refusal):
+        return request.refused(token, ACCOUNT)
+    request.renew_session(token)
+    answer = request.redirect(ACCOUNT, toast="Your password is changed. Your other sessions have ended.")
+    return answer._replace(headers=(*answer.headers, *session_cookies(request, token)))
 
 
 @action("POST", "/account/sessions/{session_id}/end", Audience.SIGNED_IN)

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from studiogate.console.account.sign_in import visit_of
-from studiogate.console.framework import cookies, csrf, resume
+from studiogate.console.account.sign_in import session_cookies, visit_of
+from studiogate.console.framework import csrf, resume
 from studiogate.console.framework.checks import person_of_token
 from studiogate.console.framework.page import Audience, action
 from studiogate.console.framework.refusals import shown, status_of
@@ -28,7 +28,7 @@ async def sign_in_again(request: ConsoleRequest) -> Answer:
         asks = started.code is Code.SECOND_FACTOR_REQUIRED or code is not None
         return _ask(request, Code.SESSION_ENDED, started, ask_code=asks)
     request.person = await person_of_token(request.runtime, request.http, started.token)
-    return _resume(request, cookies.session(started.token, secure=request.secure))
+    return _resume(request, *session_cookies(request, started.token))
 
 
 @action("POST", "/confirm", Audience.SIGNED_IN)

@@ -6,17 +6,19 @@ from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.refusals import shown, status_of
 from studiogate.console.framework.request import ConsoleRequest, is_own_path
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff.tokens import token_hash
 from studiogate.flows.staff import sessions
 from studiogate.flows.staff import sign_in as flow
 from studiogate.flows.staff.sign_in import Credentials
 from studiogate.flows.staff.visits import Started, Visit
-from studiogate.web.response import Answer
+from studiogate.web.response import Answer, Header
 
 HOME = "/console/"
 
 
 def visit_of(request: ConsoleRequest) -> Visit:
-    return Visit(request.database, request.runtime.sealer, origin_of(request.http))
+    origin = origin_of(request.http)._replace(device=token_hash(request.device))
+    return Visit(request.database, request.runtime.sealer, origin)
 
 
 def next_page(wanted: str | None) -> str:
@@ -32,7 +34,13 @@ def with_session(request: ConsoleRequest, started: Started, location: str) -> An
     """Lead to a page with the cookie of a new session. The session that the browser had before, if any, is unused from
     now on: its token was never shown to anybody else."""
     answer = request.redirect(location)
-    return answer._replace(headers=(*answer.headers, cookies.session(started.token, secure=request.secure)))
+    return answer._replace(headers=(*answer.headers, *session_cookies(request, started.token)))
+
+
+def session_cookies(request: ConsoleRequest, token: str) -> tuple[Header, Header]:
+    """Return the cookies of a session that was just started, and of its device."""
+    secure = request.secure
+    return cookies.session(token, secure=secure), cookies.device(request.device, secure=secure)
 
 
 @page("GET", "/sign-in", Audience.ANYBODY)

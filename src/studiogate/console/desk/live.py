@@ -1,8 +1,9 @@
 """Live updates: server-sent events that name the classes which changed, from the event log.
 
-A stream sends ids of classes only; the page then reads what it may see. It holds no database connection while it waits,
-ends after ``LIFE_SECONDS`` (the browser reconnects, and its session is checked again) and when the process drains. A
-page that gets no stream polls.
+A stream sends ids of classes only; the page then reads what it may see. It holds no database connection while it waits.
+It ends after ``LIFE_SECONDS`` (the browser reconnects), when the process drains, and when its session ends or permits
+something else, which is looked up before anything is sent if the last look is ``TRUSTED_SECONDS`` old. A page that gets
+no stream polls.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from studiogate import clock
 from studiogate.console.framework.page import page
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.staff import Permission
+from studiogate.flows.staff.sessions import still_permits
 from studiogate.storage import class_changes, events
 from studiogate.storage.class_changes import ClassChanges
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
@@ -26,6 +28,7 @@ MOST_OF_ACCOUNT = 4  # per process: browsers open at most six connections to a s
 LIFE_SECONDS = 120.0
 HEARTBEAT_SECONDS = 15.0
 LOOK_AGAIN_SECONDS = 5.0  # without a notification, because the listener's connection was lost for example
+TRUSTED_SECONDS = 3.0  # the end of a session takes effect within 5 s
 PAUSE_SECONDS = 0.3  # between two messages: many changes share one
 HELLO = b"retry: 1000\nevent: hello\ndata:\n\n"  # a page that does not get it at once is behind a proxy that buffers
 HEARTBEAT = b":\n\n"
@@ -96,13 +99,26 @@ async def _read(request: ConsoleRequest, since: int) -> ClassChanges:
         return await class_changes.changed_since(connection, request.access, since)
 
 
-async def _read_if_possible(request: ConsoleRequest, since: int) -> ClassChanges:
-    """Return what changed, or nothing while the database cannot answer: the stream stays and looks again. A browser
-    that has to reconnect costs more, when the service can afford it least."""
-    try:
-        return await _read(request, since)
-    except (OverloadedError, DatabaseUnavailableError):
-        return ClassChanges(since, frozenset())
+class _Reader:
+    """Reads what changed for one stream, as long as its person may see it."""
+
+    def __init__(self, request: ConsoleRequest) -> None:
+        self._request = request
+        self._checked_at = clock.monotonic()
+
+    async def read(self, since: int) -> ClassChanges | None:
+        """Return what changed; None if the session has ended, or permits something else than when the stream began: the
+        browser connects again. Nothing has changed while the database cannot answer: the stream stays and looks again.
+        A browser that has to reconnect costs more, when the service can afford it least."""
+        try:
+            asked_at = clock.monotonic()
+            if asked_at - self._checked_at >= TRUSTED_SECONDS:
+                if not await still_permits(self._request.database, self._request.signed_in):
+                    return None
+                self._checked_at = asked_at
+            return await _read(self._request, since)
+        except (OverloadedError, DatabaseUnavailableError):
+            return ClassChanges(since, frozenset())
 
 
 def _names(found: ClassChanges) -> list[str]:
@@ -131,14 +147,16 @@ async def _stream(request: ConsoleRequest, since: int) -> AsyncGenerator[bytes, 
 
 async def _messages(request: ConsoleRequest, since: int) -> AsyncGenerator[bytes, None]:
     listeners, studio_id = request.runtime.event_listeners, request.access.studio_id
-    ends = clock.monotonic() + LIFE_SECONDS
+    reader, ends = _Reader(request), clock.monotonic() + LIFE_SECONDS
     beat = clock.monotonic()
     while clock.monotonic() < ends:
         # The wait begins before the read: an event that is numbered in between ends it at once.
         waiting = asyncio.ensure_future(listeners.wait(studio_id, LOOK_AGAIN_SECONDS))
         try:
             await asyncio.sleep(0)
-            found = await _read_if_possible(request, since)
+            found = await reader.read(since)
+            if found is None:
+                return
             since, has_news = found.sequence, bool(found.class_ids) or found.everything
             if has_news or clock.monotonic() - beat >= HEARTBEAT_SECONDS:
                 yield message(found) if has_news else HEARTBEAT

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import NamedTuple
 from urllib.parse import quote
 
 from studiogate.console.framework import cookies, csrf, posted
@@ -9,18 +10,24 @@ from studiogate.console.framework.page import Audience, Route
 from studiogate.console.framework.posted import Posted
 from studiogate.console.framework.request import Person
 from studiogate.domain.access import Access
+from studiogate.domain.addresses import owner_of
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import FormToken
-from studiogate.domain.staff.sessions import Origin
+from studiogate.domain.staff.sessions import IDLE, Origin
+from studiogate.domain.staff.tokens import token_hash
 from studiogate.flows.staff import sessions
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import read_frame
-from studiogate.web.limits import Limit
+from studiogate.web.limits import Buckets, Limit, Verdict
 from studiogate.web.request import Request
 
 REQUESTS = Limit("console", 20.0, 200)  # per session: many times what a person does, far below what harms others
 VISITS = Limit("console-visits", 2.0, 60)  # per address, for pages without a session
+# What became of a cookie, kept where the limits are: for all processes of the machine, with nothing but its hash. Each
+# is a bucket for one: it is taken while the memory lasts.
+OPENED = Limit("console-opened", 1 / IDLE.total_seconds(), 1)  # it was that of an open session
+FAILED = Limit("console-failed", 1 / 5.0, 1)  # it was not: for 5 s, nothing asks the database again
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}")
 EXPIRED_PAGE = Refusal(Code.INVALID_HTTP, {"problem": "the form was not sent by a page of this session"})
 
@@ -34,11 +41,40 @@ def is_secure(runtime: Runtime) -> bool:
     return (runtime.settings.public_url or "").startswith("https:")
 
 
-async def person_of(runtime: Runtime, request: Request) -> Person | None:
-    """Return who the session's cookie belongs to, or None if nobody is signed in."""
+class Admitted(NamedTuple):
+    """Who asks, if anybody is signed in, and the limit that refuses the request, if one does."""
+
+    person: Person | None
+    refusal: Verdict | None
+
+
+async def admit(runtime: Runtime, request: Request, buckets: Buckets) -> Admitted:
+    """Count a request, and return who the session's cookie belongs to.
+
+    An unknown cookie is counted for its address before the database is asked. One that has opened a session lately is
+    counted for its session only: what strangers do at the same address does not lock it out.
+    """
     name = cookies.session_name(secure=is_secure(runtime))
-    token = cookies.read(request.headers.get(b"cookie", b"")).get(name)
-    return await person_of_token(runtime, request, token) if token else None
+    token = cookies.read(request.headers.get(b"cookie", b"")).get(name, "")
+    hashed, is_limited = token_hash(token), runtime.settings.rate_limit > 0
+    memory = "" if hashed is None else hashed.hex()
+    visits, has_opened = f"visits:{owner_of(request.address)}", _is_taken(buckets, f"opened:{memory}", OPENED)
+    verdict = buckets.take(visits, VISITS) if is_limited and not has_opened else None
+    if verdict is not None and not verdict.allowed:
+        return Admitted(None, verdict)
+    person = None
+    if memory and not _is_taken(buckets, f"failed:{memory}", FAILED):
+        person = await person_of_token(runtime, request, token)
+        buckets.take(*((f"opened:{memory}", OPENED) if person else (f"failed:{memory}", FAILED)))
+    if is_limited and person is not None:
+        verdict = buckets.take(f"console:{person.signed_in.session.id}", REQUESTS)
+    elif is_limited and has_opened:
+        verdict = buckets.take(visits, VISITS)
+    return Admitted(person, verdict if verdict is not None and not verdict.allowed else None)
+
+
+def _is_taken(buckets: Buckets, key: str, limit: Limit) -> bool:
+    return not buckets.take(key, limit, cost=0).allowed
 
 
 async def person_of_token(runtime: Runtime, request: Request, token: str) -> Person | None:

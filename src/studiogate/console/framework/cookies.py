@@ -1,4 +1,4 @@
-"""The console's cookies: the session, a message for the next page, the chosen colour scheme.
+"""The console's cookies: the session, the device, a message for the next page, the chosen colour scheme.
 
 The session's cookie is for the console's paths only, invisible to scripts, and not sent by other sites' forms. Over
 HTTPS its name has the prefix with which browsers refuse it from insecure pages.
@@ -17,12 +17,16 @@ PATH = "/console"
 TOAST = "studiogate_toast"
 THEME = "studiogate_theme"
 TOAST_SECONDS = 60
-THEME_SECONDS = 400 * 24 * 3600
+LONG_SECONDS = 400 * 24 * 3600  # as long as browsers keep a cookie
 MAXIMUM_HEADER = 8_192
 
 
 def session_name(*, secure: bool) -> str:
     return "__Secure-studiogate" if secure else "studiogate"
+
+
+def device_name(*, secure: bool) -> str:
+    return session_name(secure=secure) + "-device"
 
 
 def read(header: bytes) -> dict[str, str]:
@@ -42,8 +46,13 @@ def no_session(*, secure: bool) -> Header:
     return _set(session_name(secure=secure), "", 0, secure=secure)
 
 
+def device(token: str, *, secure: bool) -> Header:
+    """Mark a browser on which somebody has signed in: failures of others do not lock it out."""
+    return _set(device_name(secure=secure), token, LONG_SECONDS, secure=secure)
+
+
 def theme(value: str, *, secure: bool) -> Header:
-    return _set(THEME, value, THEME_SECONDS, secure=secure)
+    return _set(THEME, value, LONG_SECONDS, secure=secure)
 
 
 def toast(key: str, message: Mapping[str, object], *, secure: bool) -> Header:

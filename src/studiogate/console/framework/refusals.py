@@ -53,6 +53,10 @@ ADVICE: Mapping[tuple[str, str], str] = MappingProxyType(
         ("reason", "closed"): "The form is closed. Change its settings to open it again.",
         ("reason", "full"): "The form has as many submissions as it takes. Change its settings to take more.",
         ("reason", "already_submitted"): "The member has sent this form already, and it takes one per email.",
+        (
+            "reason",
+            "other_studios",
+        ): "This person works for other studios too. Ask the operator of the service for a link.",
         ("sold", "nothing"): "Nothing was sold.",
         ("limit", "form_links_per_hour"): "The member was mailed {maximum} links within the hour. Wait, or make one.",
     }

@@ -1,7 +1,7 @@
 """What the function of a page gets: who asks, for what, and the ways to answer."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -17,7 +17,7 @@ from studiogate.console.navigation import Entry
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.staff.tokens import new_token
+from studiogate.domain.staff.tokens import new_token, token_hash
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import Frame
@@ -70,6 +70,17 @@ class ConsoleRequest:
     event_stream: AsyncGenerator[bytes, None] | None = None
     secure: bool = False
     navigation: Sequence[Entry] = ()
+    _new_device: str = field(default_factory=new_token)
+
+    @property
+    def device(self) -> str:
+        """The token of the browser's device cookie, or a new one if it has none."""
+        sent = self.cookies.get(cookies.device_name(secure=self.secure), "")
+        return sent if token_hash(sent) is not None else self._new_device
+
+    def renew_session(self, token: str) -> None:
+        """Go on with another token of the same session."""
+        self.person = self._person._replace(signed_in=replace(self.signed_in, token=token))
 
     @property
     def signed_in(self) -> SignedIn:

@@ -18,15 +18,16 @@ MAXIMUM_ADDRESS = 100
 
 
 class Origin(NamedTuple):
-    """Where a request of a person comes from."""
+    """Where a request of a person comes from; ``device`` is the hash of the browser's own cookie."""
 
     address: str
     user_agent: str = ""
+    device: bytes | None = None
 
     def bounded(self) -> "Origin":
         """Return it as it is stored: both values are the caller's choice."""
         printable = "".join(each if each.isprintable() else " " for each in self.user_agent[:MAXIMUM_USER_AGENT])
-        return Origin(self.address[:MAXIMUM_ADDRESS], printable)
+        return Origin(self.address[:MAXIMUM_ADDRESS], printable, self.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,11 @@ class Session:
         """Whether the session still lets its account act in its studio."""
         may_act = self.account_disabled_at is None and self.role is not None and self.role_disabled_at is None
         return self.ended_at is None and self.now < min(self.expires_at, self.last_used_at + IDLE) and may_act
+
+    @property
+    def scope(self) -> tuple[object, ...]:
+        """What the session's pages may show: its studio, and its role and locations there."""
+        return self.studio_id, self.role, self.location_ids, self.instructor_id
 
     @property
     def needs_note(self) -> bool:

@@ -1,7 +1,9 @@
 """Who may sign in, and how often somebody may try.
 
-Failures are counted for the email, whether or not it has an account, and for the address. Attempts that are refused
-because of the limit do not count: otherwise anybody could lock an account forever by trying on.
+Failures of strangers are counted for the email, whether or not it has an account, and for the address. What proves more
+than an email does is counted by itself, so that strangers lock nobody out of it: a device on which the account has
+signed in before, a one-time link, an open session. Attempts that are refused because of the limit do not count:
+otherwise trying on would lock for ever.
 """
 
 import hashlib
@@ -14,22 +16,28 @@ from studiogate.domain.refusals import Code, Refusal
 
 
 class Attempt(StrEnum):
-    """What is counted."""
+    """What is counted, and for which key."""
 
-    SIGN_IN = "sign_in"
+    SIGN_IN = "sign_in"  # the email that a stranger typed
+    DEVICE = "known_device"  # the email that was typed, together with the device
+    LINK = "link"  # the one-time link
+    SESSION = "session"  # the open session
     RESET = "password_reset"
 
 
 class AttemptLimit(NamedTuple):
-    """How many attempts within the window are allowed for one email, and from one address."""
+    """How many attempts within the window are allowed for one key, and from one address (None: any number)."""
 
     window: timedelta
-    per_email: int
-    per_address: int
+    per_key: int
+    per_address: int | None = None
 
 
 LIMITS = {
     Attempt.SIGN_IN: AttemptLimit(timedelta(minutes=15), 10, 50),
+    Attempt.DEVICE: AttemptLimit(timedelta(minutes=15), 10),
+    Attempt.LINK: AttemptLimit(timedelta(minutes=15), 10),
+    Attempt.SESSION: AttemptLimit(timedelta(minutes=15), 10),
     Attempt.RESET: AttemptLimit(timedelta(hours=1), 3, 20),
 }
 
@@ -37,9 +45,9 @@ LIMITS = {
 class Tried(NamedTuple):
     """Attempts within the window, the present one included, and the oldest of each."""
 
-    of_email: int
+    of_key: int
     of_address: int
-    oldest_of_email: datetime | None
+    oldest_of_key: datetime | None
     oldest_of_address: datetime | None
     now: datetime
 
@@ -50,19 +58,19 @@ def attempt_refusal(kind: Attempt, tried: Tried) -> Refusal | None:
     waits = [
         oldest + limit.window - tried.now
         for count, allowed, oldest in (
-            (tried.of_email, limit.per_email, tried.oldest_of_email),
+            (tried.of_key, limit.per_key, tried.oldest_of_key),
             (tried.of_address, limit.per_address, tried.oldest_of_address),
         )
-        if count > allowed and oldest is not None
+        if allowed is not None and count > allowed and oldest is not None
     ]
     if not waits:
         return None
     return Refusal(Code.RATE_LIMITED, {"retry_after": max(1, int(max(waits).total_seconds()) + 1)})
 
 
-def email_key(email: str) -> bytes:
-    """Return what an email is counted as. People mistype their address: what they typed is not stored."""
-    return hashlib.sha256(email.encode(errors="replace")).digest()
+def attempt_key(text: str) -> bytes:
+    """Return what an attempt is counted for. People mistype their address: what they typed is not stored."""
+    return hashlib.sha256(text.encode(errors="replace")).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,13 +32,13 @@ async def hash_password(password: str) -> str:
     typed = typed_password(password)
     if typed is None:
         raise ValueError("a password must pass the policy before it is hashed")
-    return await _in_a_thread(lambda: HASHER.hash(typed))
+    return await in_a_thread(lambda: HASHER.hash(typed))
 
 
 async def is_password(stored: str | None, password: str) -> bool:
     """Return whether the password is the stored one. It costs the same if nothing is stored."""
     typed = typed_password(password)
-    matches = await _in_a_thread(lambda: _matches(stored or NOBODY, typed or ""))
+    matches = await in_a_thread(lambda: _matches(stored or NOBODY, typed or ""))
     return matches and stored is not None and typed is not None
 
 
@@ -54,7 +54,8 @@ def _matches(stored: str, typed: str) -> bool:
         return False
 
 
-async def _in_a_thread(work: Callable[[], Result]) -> Result:
+async def in_a_thread(work: Callable[[], Result]) -> Result:
+    """Do what costs as much as hashing; at most AT_ONCE at the same time."""
     if not _places.acquire(blocking=False):
         raise OverloadedError("too many passwords are being checked")
     running = _threads.submit(work)

@@ -1,6 +1,7 @@
 """What only operators do: it concerns an account in all its studios."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -68,10 +69,23 @@ async def remove_second_factor(connection: Connection, operator: Operator, accou
     return None
 
 
-async def make_sign_in_link(
-    connection: Connection, operator: Operator, account: Account, *, mail: bool
+class LinkKind(NamedTuple):
+    """A one-time link that somebody makes for an account: the action that the audit log names, and the mail's kind."""
+
+    purpose: Purpose
+    action: str
+    mail: str
+
+
+SIGN_IN_LINK = LinkKind(Purpose.SIGN_IN, "staff.make_sign_in_link", "staff_sign_in")
+RESET_LINK = LinkKind(Purpose.RESET, "staff.make_reset_link", "staff_password_reset")
+
+
+async def make_link(
+    connection: Connection, operator: Operator, account: Account, kind: LinkKind, *, mail: bool
 ) -> IssuedLink | Refusal:
-    """Create a one-time link that signs an account in without its password; ``mail`` queues a mail with another one."""
+    """Create a one-time link that signs an account in without its password, or sets a new one; ``mail`` queues a mail
+    with another one."""
     async with transaction_on(connection):
         locked = await accounts.lock(connection, account.id)
         known = await accounts.studios(connection, account.id)
@@ -79,11 +93,11 @@ async def make_sign_in_link(
         if locked is None or not locked.state.may_sign_in or not studios:
             only_in = [each.slug for each in known] if locked is not None and locked.disabled_at is None else []
             return Refusal(Code.INVALID_TRANSITION, {"from": "disabled", "to": "signed_in", "only_in": only_in})
-        link = await issue_link(connection, account.id, Purpose.SIGN_IN)
+        link = await issue_link(connection, account.id, kind.purpose)
         if mail:
             access = operator(studios[0].studio_id)
-            await staff.queue_mail(connection, access, account.id, "staff_sign_in", account.email)
-        await _record(connection, operator, account.id, "staff.make_sign_in_link")
+            await staff.queue_mail(connection, access, account.id, kind.mail, account.email)
+        await _record(connection, operator, account.id, kind.action)
     return link
 
 

@@ -1,13 +1,14 @@
 """Set a password: by an invitation, by a reset link, or when signed in."""
 
 from typing import NamedTuple
+from uuid import UUID
 
 from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff.passwords import password_faults
 from studiogate.domain.staff.sign_in import Attempt
-from studiogate.domain.staff.tokens import Purpose
+from studiogate.domain.staff.tokens import Purpose, hash_of_own, new_token
 from studiogate.flows.staff import hashing
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.flows.staff.visits import (
@@ -36,7 +37,7 @@ async def accept_invitation(visit: Visit, token: str, given: Acceptance) -> Star
     account = await _account_of_link(visit, token, Purpose.INVITATION)
     if isinstance(account, Refusal):
         return account
-    faults = [*name_faults(given.name), *password_faults(given.password, account.email)]
+    faults = [*name_faults(given.name), *await _password_faults(visit, account.id, account.email, given.password)]
     if faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
     password_hash = await hashing.hash_password(given.password)
@@ -66,7 +67,7 @@ async def reset_password(visit: Visit, token: str, password: str) -> Refusal | N
     account = await _account_of_link(visit, token, Purpose.RESET)
     if isinstance(account, Refusal):
         return account
-    if faults := password_faults(password, account.email):
+    if faults := await _password_faults(visit, account.id, account.email, password):
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
     password_hash = await hashing.hash_password(password)
     async with visit.database.transaction() as connection:
@@ -80,13 +81,13 @@ async def reset_password(visit: Visit, token: str, password: str) -> Refusal | N
     return None
 
 
-async def change_password(visit: Visit, signed_in: SignedIn, current: str | None, new: str) -> Refusal | None:
-    """Replace the password of a signed-in person, and end their other sessions. Who signed in by a link and has none
-    yet chooses their first one."""
+async def change_password(visit: Visit, signed_in: SignedIn, current: str | None, new: str) -> str | Refusal:
+    """Replace the password of a signed-in person, and end their other sessions; return the new token of their own.
+    Who signed in by a link and has none yet chooses their first one."""
     session = signed_in.session
-    if faults := password_faults(new, session.email):
+    if faults := await _password_faults(visit, session.account_id, session.email, new):
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    attempt = await count_attempt(visit, Attempt.SIGN_IN, session.email)
+    attempt = await count_attempt(visit, Attempt.SESSION, str(session.id))
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.connection() as connection:
@@ -102,9 +103,18 @@ async def change_password(visit: Visit, signed_in: SignedIn, current: str | None
         await links.use_all(connection, account.id)
         await sessions.end(connection, Sessions(account.id, but=session.id))
         await sessions.note_password(connection, session.id)
+        token = new_token()
+        await sessions.replace_token(connection, session.id, hash_of_own(token))
         await attempts.remove(connection, attempt)
         await record_everywhere(connection, locked, visit.origin, "staff.change_password")
-    return None
+    return token
+
+
+async def _password_faults(visit: Visit, account_id: UUID, email: str, password: str) -> list[Fault]:
+    async with visit.database.connection() as connection:
+        studios = await accounts.studios(connection, account_id)
+    names = [name for each in studios for name in (each.name, each.slug)]
+    return await hashing.in_a_thread(lambda: password_faults(password, email, names))
 
 
 async def _knows_password(account: Account, current: str | None) -> bool:

@@ -1,5 +1,6 @@
 """The staff of a studio: invite, change a role, disable, enable, end sessions."""
 
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from studiogate.domain.staff.roles import MAXIMUM_STAFF, Grant, grant_faults, re
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import audit
 from studiogate.flows.audit import audited
+from studiogate.flows.staff.operators import RESET_LINK
 from studiogate.flows.staff.visits import IssuedLink, issue_link
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import staff
@@ -126,6 +128,32 @@ async def enable(connection: Connection, access: Access, account_id: UUID) -> bo
     async with audited(connection, access, "staff.enable", Subject("staff_role", account_id)):
         await staff.set_disabled(connection, access, account_id, False)
     return True
+
+
+@staff_flow(Permission.STAFF)
+async def make_reset_link(
+    connection: Connection, access: Access, account_id: UUID, *, mail: bool
+) -> IssuedLink | Refusal:
+    """Create a one-time link that sets an account's password; ``mail`` queues a mail with another one.
+
+    Who has the link acts in all studios of the account, so its maker must be an owner of each of them.
+    """
+    role = await staff.find_role(connection, access, account_id)
+    account = await accounts.lock(connection, account_id) if role is not None else None
+    if role is None or account is None:
+        return Refusal(Code.NOT_FOUND)
+    is_disabled = role.disabled_at is not None or account.disabled_at is not None
+    if is_disabled or account.password_hash is None:
+        return Refusal(Code.INVALID_TRANSITION, {"from": "disabled" if is_disabled else "invited", "to": "reset"})
+    owner_id = access.staff.account_id if access.staff is not None else None
+    if owner_id is not None and await accounts.beyond(connection, owner_id, [account_id]):
+        return Refusal(Code.PERMISSION_DENIED, {"reason": "other_studios"})
+    if mail:
+        await staff.queue_mail(connection, access, account_id, RESET_LINK.mail, account.email)
+    for studio in await accounts.studios(connection, account_id):
+        there = replace(access, studio_id=studio.studio_id)
+        await audit.record(connection, there, RESET_LINK.action, "staff_account", account_id)
+    return await issue_link(connection, account_id, RESET_LINK.purpose)
 
 
 @staff_flow(Permission.STAFF)

@@ -6,7 +6,7 @@ from uuid import UUID
 from studiogate.domain.access import Access, staff_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.sessions import Origin, Session
-from studiogate.domain.staff.tokens import csrf_token, is_csrf_token, token_hash
+from studiogate.domain.staff.tokens import csrf_token, hash_of_own, is_csrf_token, token_hash
 from studiogate.flows import audit
 from studiogate.storage.accounts import accounts, sessions
 from studiogate.storage.accounts.sessions import Sessions
@@ -50,6 +50,15 @@ async def resolve(database: Database, token: str, origin: Origin) -> SignedIn | 
             await sessions.note_use(connection, session.id, address)
     access = staff_access(session.studio_id, session.staff(address), session.location_ids)
     return SignedIn(session, access, token)
+
+
+async def still_permits(database: Database, signed_in: SignedIn) -> bool:
+    """Return whether the session is open and permits what it did: the same studio, role and locations. The session does
+    not count as used."""
+    then = signed_in.session
+    async with database.connection() as connection:
+        now = await sessions.find(connection, hash_of_own(signed_in.token))
+    return now is not None and now.is_open and now.scope == then.scope
 
 
 async def choose_studio(database: Database, signed_in: SignedIn, studio_id: UUID) -> Refusal | None:

@@ -31,6 +31,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
 
 LIFE = timedelta(days=1)
+LONGEST_NAME = 200  # longer ones are refused
 PURPOSE = "console set-up"
 EXPIRED = Refusal(Code.LINK_EXPIRED)
 HAS_ACCOUNT = Fault(("owner", "email"), "exists", "This email has an account already: sign in, or use another one")
@@ -74,7 +75,9 @@ def _is_valid(sealer: Sealer, token: str, now: datetime) -> bool:
 async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner) -> Started | Refusal:
     """Create the first studio and its owner, and sign the owner in: all of it or nothing."""
     email = normalize_email(owner.email)
-    wrong = [*name_faults(owner.name), *password_faults(owner.password, email or ""), *([] if email else [NO_EMAIL])]
+    names = [str(values.get(each, ""))[:LONGEST_NAME] for each in ("name", "slug")]
+    weak = await hashing.in_a_thread(lambda: password_faults(owner.password, email or "", names))
+    wrong = [*name_faults(owner.name), *weak, *([] if email else [NO_EMAIL])]
     faults = [fault._replace(loc=("owner", *fault.loc)) for fault in wrong]
     access = operator_access(new_id(), email or "", Channel.CONSOLE)
     password_hash = None if faults else await hashing.hash_password(owner.password)

@@ -32,7 +32,7 @@ async def sign_in(visit: Visit, given: Credentials) -> Started | Refusal:
     """Start a session. Every cause of a failure has the same refusal and costs the same work; only who knows the
     password learns that a second factor is needed."""
     email = normalize_email(given.email) or given.email[:1]
-    attempt = await count_attempt(visit, Attempt.SIGN_IN, email)
+    attempt = await _count_sign_in(visit, email)
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.connection() as connection:
@@ -59,7 +59,7 @@ async def sign_in_by_link(visit: Visit, token: str, code: str | None = None) -> 
         account = None if isinstance(link, Refusal) else await accounts.read(connection, link.account_id)
     if isinstance(link, Refusal) or account is None:
         return Refusal(Code.LINK_EXPIRED)
-    attempt = await count_attempt(visit, Attempt.SIGN_IN, account.email)
+    attempt = await count_attempt(visit, Attempt.LINK, token)
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.transaction() as connection:
@@ -76,7 +76,7 @@ async def sign_in_by_link(visit: Visit, token: str, code: str | None = None) -> 
 async def confirm_password(visit: Visit, signed_in: SignedIn, password: str) -> Refusal | None:
     """Check the password of a signed-in person, so that dangerous actions are possible for a while."""
     session = signed_in.session
-    attempt = await count_attempt(visit, Attempt.SIGN_IN, session.email)
+    attempt = await count_attempt(visit, Attempt.SESSION, str(session.id))
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.connection() as connection:
@@ -88,6 +88,17 @@ async def confirm_password(visit: Visit, signed_in: SignedIn, password: str) -> 
         await attempts.remove(connection, attempt)
         await audit.record(connection, signed_in.access, "staff.confirm_password", "staff_account", session.account_id)
     return None
+
+
+async def _count_sign_in(visit: Visit, email: str) -> UUID | Refusal:
+    """Count an attempt to sign in; a device on which the account has signed in before is not counted with strangers."""
+    device = visit.origin.device
+    if device is not None:
+        async with visit.database.connection() as connection:
+            is_known = await sessions.is_known_device(connection, email, device)
+        if is_known:
+            return await count_attempt(visit, Attempt.DEVICE, f"{device.hex()} {email}")
+    return await count_attempt(visit, Attempt.SIGN_IN, email)
 
 
 async def _admit(

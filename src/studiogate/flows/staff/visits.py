@@ -11,8 +11,8 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Channel, Staff
 from studiogate.domain.staff.sessions import Origin, studio_to_start_in
-from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_refusal, email_key
-from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, link_is_open, new_token, token_hash
+from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key, attempt_refusal
+from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, hash_of_own, link_is_open, new_token, token_hash
 from studiogate.flows import audit
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
@@ -46,9 +46,10 @@ class IssuedLink(NamedTuple):
     expires_at: datetime
 
 
-async def count_attempt(visit: Visit, kind: Attempt, email: str) -> UUID | Refusal:
-    """Count an attempt before anything is checked; return its id, or the refusal if there were too many."""
-    key, address = email_key(email), owner_of(visit.origin.bounded().address)
+async def count_attempt(visit: Visit, kind: Attempt, text: str) -> UUID | Refusal:
+    """Count an attempt before anything is checked; return its id, or the refusal if there were too many. ``text`` is
+    what the kind counts for."""
+    key, address = attempt_key(text), owner_of(visit.origin.bounded().address)
     async with visit.database.transaction() as connection:
         attempt_id = await attempts.add(connection, kind, key, address)
     async with visit.database.transaction() as connection:
@@ -62,7 +63,7 @@ async def count_attempt(visit: Visit, kind: Attempt, email: str) -> UUID | Refus
 async def issue_link(connection: Connection, account_id: UUID, purpose: Purpose) -> IssuedLink:
     """Create a one-time link. Must run inside a transaction."""
     token = new_token()
-    expires_at = await links.add(connection, account_id, purpose, _hash_of(token), LINK_LIFE[purpose])
+    expires_at = await links.add(connection, account_id, purpose, hash_of_own(token), LINK_LIFE[purpose])
     return IssuedLink(token, expires_at)
 
 
@@ -84,7 +85,7 @@ async def start_session(
         return Refusal(Code.SIGN_IN_FAILED)
     studio_id = studio_to_start_in(studios, await sessions.last_studio(connection, account.id))
     token = new_token()
-    session = NewSession(account.id, studio_id, _hash_of(token), origin, with_password)
+    session = NewSession(account.id, studio_id, hash_of_own(token), origin, with_password)
     session_id = await sessions.add(connection, session)
     access = access_of(account, studio_id, origin)
     await audit.record(connection, access, "staff.sign_in", "staff_account", account.id)
@@ -103,10 +104,3 @@ async def record_everywhere(connection: Connection, account: Account, origin: Or
     for each in await accounts.studios(connection, account.id):
         access = access_of(account, each.studio_id, origin)
         await audit.record(connection, access, action, "staff_account", account.id)
-
-
-def _hash_of(token: str) -> bytes:
-    hashed = token_hash(token)
-    if hashed is None:
-        raise AssertionError("a token that we just made must have our format")
-    return hashed

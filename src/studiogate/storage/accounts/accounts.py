@@ -28,8 +28,13 @@ DISABLE = "update staff_accounts set disabled_at = clock_timestamp() where id = 
 ENABLE = "update staff_accounts set disabled_at = null where id = $1"
 # All studios of an account, in the order in which their rows are locked.
 STUDIOS = """
-    select r.studio_id, s.slug, r.role, r.disabled_at from staff_roles r
+    select r.studio_id, s.slug, r.role, r.disabled_at, s.name from staff_roles r
     join studios s on s.studio_id = r.studio_id where r.account_id = $1 order by r.studio_id"""
+# Those of the accounts that belong to a studio of which $1 is no owner.
+BEYOND = """
+    select distinct r.account_id from staff_roles r where r.account_id = any($2::uuid[]) and not exists (
+        select from staff_roles o where o.studio_id = r.studio_id and o.account_id = $1 and o.role = 'owner'
+          and o.disabled_at is null)"""
 LIST = """
     select a.id, a.email, a.name, s.slug as studio, r.role, r.location_ids, r.instructor_id,
            case when a.disabled_at is not null or r.disabled_at is not null then 'disabled'
@@ -71,6 +76,7 @@ class StudioRole(NamedTuple):
     slug: str
     role: str
     disabled_at: datetime | None
+    name: str
 
 
 class SealedSecret(NamedTuple):
@@ -106,6 +112,11 @@ async def find_or_add(connection: Connection, email: str) -> Account:
 
 async def studios(connection: Connection, account_id: UUID) -> list[StudioRole]:
     return [StudioRole(*row) for row in await connection.fetch(STUDIOS, account_id)]
+
+
+async def beyond(connection: Connection, owner_id: UUID, account_ids: Sequence[UUID]) -> set[UUID]:
+    """Return the accounts that belong to a studio, too, in which ``owner_id`` is no owner."""
+    return {row["account_id"] for row in await connection.fetch(BEYOND, owner_id, account_ids)}
 
 
 async def set_password(connection: Connection, account_id: UUID, password_hash: str, name: str | None = None) -> None:

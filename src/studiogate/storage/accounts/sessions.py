@@ -10,8 +10,8 @@ from studiogate.storage.db.pool import Connection, Record
 
 ADD = """
     insert into staff_sessions
-        (id, account_id, chosen_studio_id, token_hash, address, user_agent, password_at, expires_at)
-    values ($1, $2, $3, $4, $5, $6, case when $7 then clock_timestamp() end, clock_timestamp() + $8::interval)"""
+        (id, account_id, chosen_studio_id, token_hash, address, user_agent, device_hash, password_at, expires_at)
+    values ($1, $2, $3, $4, $5, $6, $7, case when $8 then clock_timestamp() end, clock_timestamp() + $9::interval)"""
 END_OLDEST = """
     update staff_sessions set ended_at = clock_timestamp() where id in (
         select id from staff_sessions where account_id = $1 and ended_at is null
@@ -24,11 +24,15 @@ FIND = """
     join staff_accounts a on a.id = s.account_id
     left join staff_roles r on r.studio_id = s.chosen_studio_id and r.account_id = s.account_id
     where s.token_hash = $1"""
+IS_KNOWN_DEVICE = """
+    select exists (select from staff_accounts a join staff_sessions s on s.account_id = a.id
+                   where lower(a.email) = lower($1) and s.device_hash = $2)"""
 LAST_STUDIO = """
     select chosen_studio_id from staff_sessions where account_id = $1 order by created_at desc, id desc limit 1"""
 NOTE_USE = """
     update staff_sessions set last_used_at = clock_timestamp(), address = $2 where id = $1 and ended_at is null"""
 CONFIRM = "update staff_sessions set password_at = clock_timestamp() where id = $1 and ended_at is null"
+RENEW = "update staff_sessions set token_hash = $2 where id = $1 and ended_at is null"
 CHOOSE_STUDIO = "update staff_sessions set chosen_studio_id = $2 where id = $1 and ended_at is null"
 END = """
     update staff_sessions set ended_at = clock_timestamp()
@@ -72,6 +76,7 @@ async def add(connection: Connection, session: NewSession) -> UUID:
         session.token_hash,
         origin.address,
         origin.user_agent,
+        origin.device,
         session.with_password,
         LIFE,
     )
@@ -88,6 +93,12 @@ async def find(connection: Connection, token_hash: bytes) -> Session | None:
     return Session(**{**row, "role": role, "location_ids": locations})
 
 
+async def is_known_device(connection: Connection, email: str, device: bytes) -> bool:
+    """Return whether the account with this email has signed in on the device before."""
+    is_known: bool = await connection.fetchval(IS_KNOWN_DEVICE, email, device)
+    return is_known
+
+
 async def last_studio(connection: Connection, account_id: UUID) -> UUID | None:
     """Return the studio that the account's latest session worked in."""
     studio_id: UUID | None = await connection.fetchval(LAST_STUDIO, account_id)
@@ -100,6 +111,11 @@ async def note_use(connection: Connection, session_id: UUID, address: str) -> No
 
 async def note_password(connection: Connection, session_id: UUID) -> None:
     await connection.execute(CONFIRM, session_id)
+
+
+async def replace_token(connection: Connection, session_id: UUID, token_hash: bytes) -> None:
+    """Let another cookie stand for the session: the one before opens nothing any more."""
+    await connection.execute(RENEW, session_id, token_hash)
 
 
 async def choose_studio(connection: Connection, session_id: UUID, studio_id: UUID) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 
@@ -36,11 +37,13 @@ BOOKED = Statement(f"""
                        where f.studio_id = :studio and f.id = k.purchase_id offset 0) u on true""")
 
 ACTIONS = Statement(f"""
-    select a.subject_id, a.occurred_at, a.channel, a.actor_name, a.action, a.reason, a.changes::text as changes
+    select a.subject_id, a.occurred_at, a.channel, {ACTOR} as actor_name, a.action, a.reason,
+           a.changes::text as changes
     from unnest(:subjects::uuid[]) given(id)
     cross join lateral (select * from audit_log l
                         where l.studio_id = :studio and l.subject_id = given.id
                           and l.channel <> 'partner' offset 0) a
+    left join staff_accounts p on p.id = a.account_id
     order by a.occurred_at desc, a.id desc limit {MOST_ACTIONS}""")
 
 

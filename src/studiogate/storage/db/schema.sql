@@ -909,6 +909,8 @@ CREATE TABLE public.staff_sessions (
     password_at timestamp with time zone,
     expires_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
+    device_hash bytea,
+    CONSTRAINT staff_sessions_device_hash_check CHECK ((octet_length(device_hash) = 32)),
     CONSTRAINT staff_sessions_token_hash_check CHECK ((octet_length(token_hash) = 32))
 );
 
@@ -918,8 +920,7 @@ CREATE TABLE public.staff_sign_in_attempts (
     email_key bytea NOT NULL,
     address text NOT NULL,
     attempted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT staff_sign_in_attempts_email_key_check CHECK ((octet_length(email_key) = 32)),
-    CONSTRAINT staff_sign_in_attempts_kind_check CHECK ((kind = ANY (ARRAY['sign_in'::text, 'password_reset'::text])))
+    CONSTRAINT staff_sign_in_attempts_email_key_check CHECK ((octet_length(email_key) = 32))
 );
 
 CREATE TABLE public.studio_logos (
@@ -1214,6 +1215,9 @@ ALTER TABLE ONLY public.staff_sessions
 ALTER TABLE ONLY public.staff_sessions
     ADD CONSTRAINT staff_sessions_token_key UNIQUE (token_hash);
 
+ALTER TABLE public.staff_sign_in_attempts
+    ADD CONSTRAINT staff_sign_in_attempts_kind_check CHECK ((kind = ANY (ARRAY['sign_in'::text, 'known_device'::text, 'link'::text, 'session'::text, 'password_reset'::text]))) NOT VALID;
+
 ALTER TABLE ONLY public.staff_sign_in_attempts
     ADD CONSTRAINT staff_sign_in_attempts_pkey PRIMARY KEY (id);
 
@@ -1444,6 +1448,8 @@ CREATE INDEX staff_roles_of_account ON public.staff_roles USING btree (account_i
 CREATE INDEX staff_sessions_by_age ON public.staff_sessions USING btree (expires_at);
 
 CREATE INDEX staff_sessions_of_account ON public.staff_sessions USING btree (account_id, created_at);
+
+CREATE INDEX staff_sessions_of_device ON public.staff_sessions USING btree (device_hash, account_id) WHERE (device_hash IS NOT NULL);
 
 CREATE INDEX staff_sign_in_attempts_by_age ON public.staff_sign_in_attempts USING btree (attempted_at);
 
