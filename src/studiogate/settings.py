@@ -8,6 +8,7 @@ import ipaddress
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,6 +21,7 @@ PREFIX = "STUDIOGATE_"
 DEFAULT_RATE_LIMIT = 1_000
 KEY_BYTES = 32
 KEY_FILE = "secrets.key"
+OWN_FOLDERS = ("postgres", "uploads", "lost+found")  # what there is in a data folder, and in any volume
 # Several hosts are allowed, and none if the query names a socket directory.
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::[0-9]{0,5})?"
 _DATABASE_URL = re.compile(rf"postgres(?:ql)?://(?:[^\s/?#@]*@)?{_HOST}(?:,{_HOST})*(?:/[^\s?#]*)?(?:\?[^\s#]*)?")
@@ -138,6 +140,21 @@ def _refuse_unknown_names() -> None:
             raise SettingsError(f"{name} is not a setting; the nearest one is {nearest[0]}. Correct or unset it.")
 
 
+def make_data_folder(folder: Path) -> None:
+    """Create the data folder, which only its owner can read, or correct one that an earlier version left readable by
+    all. Other accounts may still enter a folder of root: PostgreSQL runs as one of them."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    mode, open_to_others = stat.S_IMODE(found.st_mode), 0o066 if found.st_uid == 0 else 0o077
+    if mode & open_to_others and found.st_uid == os.geteuid() and _is_used_by_us_alone(folder):
+        folder.chmod(mode & ~open_to_others)
+
+
+def _is_used_by_us_alone(folder: Path) -> bool:
+    """Return whether a folder has no folders of others, which might have to be entered or listed by anybody."""
+    return all(each.name.startswith(OWN_FOLDERS) for each in folder.iterdir() if each.is_dir())
+
+
 def secret_keys(settings: Settings) -> list[bytes]:
     """Return the keys of this deployment: the setting, else a file in the data folder, created at its first use.
 
@@ -147,7 +164,7 @@ def secret_keys(settings: Settings) -> list[bytes]:
     path = settings.data_dir / KEY_FILE
     with _named(path):
         if settings.secret_key is None and not path.exists():
-            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            make_data_folder(settings.data_dir)
             draft = _drafted(path, [secrets.token_bytes(KEY_BYTES)])
             with contextlib.suppress(FileExistsError):
                 os.link(draft, path)

@@ -15,7 +15,7 @@ from studiogate.domain.forms.signed_links import Link, LinkProblem, make_link, m
 from studiogate.hosted.steps import plan
 from studiogate.hosted.typed_signature import signature_of
 from studiogate.web import colours
-from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
+from studiogate.web.multipart import MAX_OPTIONS, MultipartError, MultipartReader, PartBegins, PartData, boundary_of
 from tests.support.site import Site
 
 NOW = datetime(2026, 8, 2, 12, tzinfo=UTC)
@@ -103,7 +103,9 @@ def test_multipart_in_pieces_of_any_size(size: int) -> None:
 @pytest.mark.parametrize(
     "body",
     [b"", b"--B\r\n", b"--Bx", b"--B\r\nA: b\r\n\r\n", b"--B\r\n" + b"x" * 10_000, BODY[:-20],
-     b'--B\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n' * 1_001 + b"--B--"],
+     b'--B\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n' * 1_001 + b"--B--",
+     (b'--B\r\nContent-Disposition: form-data; name="' + b"a" * 4_000 + b'"\r\n\r\n\r\n') * 200 + b"--B--\r\n",
+     b"--B\r\nContent-Disposition: form-data; x=1\r\n\r\n\r\n--B--\r\n"],
 )  # fmt: skip
 def test_broken_multipart(body: bytes) -> None:
     with pytest.raises(MultipartError):
@@ -120,6 +122,25 @@ def test_boundaries() -> None:
     assert boundary_of(b'Multipart/Form-Data; charset=x; boundary="a b"') == b"a b"
     assert boundary_of(b"multipart/form-data; boundary=abc") == b"abc"
     assert boundary_of(b"application/json; boundary=abc") is None
+    assert boundary_of(b'multipart/form-data; x="a;b=\\"c"; boundary=abc;') == b"abc"
+    assert boundary_of(b"multipart/form-data; boundary=abc" + b"; a=b" * MAX_OPTIONS) is None
+    assert boundary_of(b'multipart/form-data; boundary="abc') is None
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name", "filename"),
+    [
+        (b'form-data; name="a;b=c"', "a;b=c", None),
+        (b"form-data; name=a; filename=b.pdf", "a", "b.pdf"),
+        (b'Form-Data; NAME="a\\"b\\\\c"; filename="x%22%0D.pdf"', 'a"b\\c', 'x"\r.pdf'),
+        (b"form-data; name=\"a\"; filename*=utf-8''b.pdf", "a", None),
+        ('form-data; name="\u00e9"; filename=""'.encode(), "\u00e9", ""),
+    ],
+)
+def test_the_names_of_parts(disposition: bytes, name: str, filename: str | None) -> None:
+    body = b"--B\r\nContent-Disposition: " + disposition + b"\r\n\r\n\r\n--B--\r\n"
+    (begins,) = [each for each in MultipartReader(b"B").feed(body) if isinstance(each, PartBegins)]
+    assert begins == PartBegins(name, filename)
 
 
 def test_the_command_makes_a_link_that_opens(site: Site, client: object, monkeypatch: pytest.MonkeyPatch) -> None:

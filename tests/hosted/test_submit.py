@@ -227,3 +227,11 @@ def test_what_is_no_upload_id_is_a_fault_of_the_field(site: Site, client: httpx2
     answer = client.post(site.url("everything"), data=values)
     assert answer.status_code == 422
     assert "Please add the file again." in read(answer).errors.values()
+
+
+@pytest.mark.parametrize("name", ["submitter_email", "f.line", "f.story", "f.call", "f.sign", "t.sign", "a.0.home"])
+def test_a_text_that_is_far_too_long_is_not_shown_again(site: Site, client: httpx2.Client, name: str) -> None:
+    answer = client.post(
+        site.url("everything"), data=sending(site, "everything", **{"submitter_email": "x", name: "x'" * 50_000})
+    )
+    assert (answer.status_code, "x&#39;" * 100 in answer.text) == (422, False)

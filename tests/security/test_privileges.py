@@ -13,8 +13,11 @@ import psutil
 import pytest
 
 from bench.service import API_MODULE, ROOT, Service
+from studiogate import settings
 from studiogate.server import service_account
+from studiogate.server.data_folder import prepared_account
 from studiogate.server.service_account import Account, make_private
+from studiogate.settings import make_data_folder
 from studiogate.storage.upload_folder import FOLDER, IncomingFile, UploadFolder
 from tests.security import test_logs
 from tests.support.secret_search import Secrets
@@ -182,3 +185,30 @@ def test_a_whole_run_without_root(tmp_path: Path, closed_installation: None) -> 
     uploads = data / "uploads"
     assert {path.stat().st_uid for path in (uploads, *uploads.rglob("*"))} == {(data / "postgres").stat().st_uid}
     assert stat.S_IMODE(uploads.stat().st_mode) == 0o700
+
+
+def test_a_data_folder_is_private_and_an_older_one_is_corrected(tmp_path: Path) -> None:
+    """Root keeps the permission to enter: the service's account works there. Its own folders inside are closed."""
+    allowed = 0o711 if os.geteuid() == 0 else 0o700
+    fresh, older, shared = tmp_path / "fresh", tmp_path / "older", tmp_path / "shared"
+    for folder in (older, shared):
+        folder.mkdir()
+        folder.chmod(0o755)
+    (older / "uploads").mkdir()
+    (shared / "homes").mkdir()
+    for folder in (fresh, older, shared):
+        make_data_folder(folder)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (fresh, older, shared)] == [0o700, allowed, 0o755]
+
+
+@only_root
+def test_the_account_of_the_service_enters_a_private_data_folder(tmp_path: Path) -> None:
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o711)
+    data = tmp_path / "data"
+    account = prepared_account(settings.load(data_dir=data, secret_key=None))
+    assert account is not None
+    assert stat.S_IMODE(data.stat().st_mode) & 0o066 == 0
+    for folder, refused in ((data / "uploads", False), (data, True)):
+        run = subprocess.run(["ls", str(folder)], user=account.uid, group=account.gid, extra_groups=[], check=False)
+        assert (run.returncode != 0) is refused, folder

@@ -103,6 +103,19 @@ def primary_and_standby() -> Iterator[tuple[Cluster, Cluster]]:
 
 
 @contextmanager
+def own_cluster() -> Iterator[Cluster]:
+    """Yield a running cluster; the tests that use it are superusers."""
+    with _folder() as base:
+        cluster = Cluster(base / "a")
+        try:
+            cluster.create()
+            cluster.start()
+            yield cluster
+        finally:
+            cluster.remove()
+
+
+@contextmanager
 def server_of(bin_folder: Path, needed: Sequence[str]) -> Iterator[str]:
     """Run a server with the programs of a folder, such as those of another version; yield its URL for the role of the
     service, which gets the needed privileges."""

@@ -1,10 +1,13 @@
-"""Query strings are parsed as the standard library parses them, also on the fast path for those without escapes."""
+"""Query strings and forms are parsed as the standard library parses them, but for forms with incomplete escapes."""
 
+import re
 from urllib.parse import parse_qsl
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from studiogate.web import urlencoded
 from studiogate.web.request import Request
 
 
@@ -32,3 +35,24 @@ def test_every_query_string(text: str) -> None:
 def test_raw_characters_are_utf_8() -> None:
     scope = {"method": "GET", "path": "/", "headers": [], "query_string": "a=\u00e9&b=\u00e9%20".encode()}
     assert Request(scope, nothing).query == {"a": "\u00e9", "b": "\u00e9 "}
+
+
+@given(st.text(alphabet="ab=&;%+2f0C3A9\n\r?/ ", max_size=20))
+@example("a=%\n%%41")
+@example("a=%\r\n%41%")
+@example("%41=%zz")
+@example("a=%C3%A9&b=%C3&c=%0A%3D")
+def test_every_form_without_incomplete_escapes(text: str) -> None:
+    if re.search("%(?![0-9A-Fa-f]{2})", text):
+        with pytest.raises(urlencoded.IncompleteEscapeError):
+            urlencoded.form_pairs(text.encode(), 100)
+    else:
+        pairs = parse_qsl(text, keep_blank_values=True, errors="replace")
+        assert urlencoded.form_pairs(text.encode(), 100) == pairs
+
+
+def test_only_so_many_parameters_are_read() -> None:
+    for text in ("a=1&" * 2_000, "%61=1&" * 2_000):
+        assert len(urlencoded.query_pairs(text.encode())) == urlencoded.MAX_PARAMETERS
+    scope = {"method": "GET", "path": "/", "headers": [], "query_string": b"&".join(b"%d" % n for n in range(2_000))}
+    assert len(Request(scope, nothing).query) == urlencoded.MAX_PARAMETERS

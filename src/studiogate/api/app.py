@@ -5,7 +5,7 @@ The order in which a request is checked is fixed: key (401), rate limit (429), s
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import structlog
@@ -65,12 +65,6 @@ ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.
 BOOKINGS = PREFIX + "/bookings"
 KEY = b"x-service-key"
 KEY_EXPIRES = b"x-service-key-expires"
-# Metric labels of the errors that are answered with 503 although the database is available.
-OVERLOADS: Mapping[type[BaseException], str] = {
-    OverloadedError: "overloaded",
-    TransactionConflictError: "conflict",
-    asyncio.CancelledError: "drained",
-}
 
 log = structlog.get_logger()
 
@@ -120,12 +114,12 @@ class PartnerApp:
             answer = await self._answer(exchange)
         except (OverloadedError, TransactionConflictError, asyncio.CancelledError) as error:
             # Cancelled: the process drains and its time limit has passed. Nothing else cancels a request.
-            metrics.OVERLOADS.labels(OVERLOADS.get(type(error), "overloaded")).inc()
+            metrics.OVERLOADS.labels(getattr(error, "reason", "drained")).inc()
             answer = refused(Refusal(Code.OVERLOADED), exchange.request_id)
         except DatabaseUnavailableError as error:
-            log.error("database unavailable", request_id=exchange.request_id, problem=str(error))
-            metrics.OVERLOADS.labels("database_unavailable").inc()
-            answer = refused(Refusal(Code.DATABASE_UNAVAILABLE), exchange.request_id)
+            log.error(error.code.value.replace("_", " "), request_id=exchange.request_id, problem=str(error))
+            metrics.OVERLOADS.labels(error.reason).inc()
+            answer = refused(Refusal(error.code), exchange.request_id)
         except Exception:
             log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
             answer = refused(Refusal(Code.INTERNAL_ERROR), exchange.request_id)

@@ -11,6 +11,7 @@ from studiogate.telemetry import metrics
 from studiogate.web.response import Answer
 
 OK = Answer(200, b'{"status":"ok"}')
+CODES = {"draining": Code.OVERLOADED, health.DISK_FULL: Code.STORAGE_UNAVAILABLE}
 METRICS_TYPE = (b"content-type", telemetry.METRICS_CONTENT_TYPE.encode())
 
 
@@ -39,7 +40,7 @@ class Health:
         problem = await self.problem()
         if problem is None:
             return OK
-        code = Code.OVERLOADED if problem == "draining" else Code.DATABASE_UNAVAILABLE
+        code = CODES.get(problem, Code.DATABASE_UNAVAILABLE)
         return refused(Refusal(code, {"problem": problem}), request_id)
 
     async def _metrics(self, _request_id: str) -> Answer:

@@ -26,7 +26,7 @@ from studiogate.cli.demo import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.server.data_folder import prepared_account
-from studiogate.settings import KEY_FILE, Settings
+from studiogate.settings import KEY_FILE, Settings, make_data_folder
 from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import pool
 from studiogate.storage.private_file import PrivateFile
@@ -128,7 +128,7 @@ async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow
 
 
 def _keep_secrets(settings: Settings, secrets: dict[str, bytes]) -> None:
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    make_data_folder(settings.data_dir)
     for name in SECRETS:
         if name in secrets and _is_restored(settings, name):
             with PrivateFile(settings.data_dir / name) as file:

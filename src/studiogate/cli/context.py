@@ -28,7 +28,13 @@ from studiogate.server.postgres.programs import require_cluster
 from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
 from studiogate.storage.db import migrate, pool
-from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, PoolerError, ReadOnlyDatabaseError
+from studiogate.storage.db.pool import (
+    Connection,
+    DatabaseFullError,
+    DatabaseUnavailableError,
+    PoolerError,
+    ReadOnlyDatabaseError,
+)
 from studiogate.storage.private_file import OutputError, writing
 
 Result = TypeVar("Result")
@@ -131,7 +137,7 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
         with pool.own_errors(connection):
             return await work(connection)
-    except (ReadOnlyDatabaseError, PoolerError):
+    except (ReadOnlyDatabaseError, DatabaseFullError, PoolerError):
         raise
     except DatabaseUnavailableError as error:
         raise lost_database(error) from error

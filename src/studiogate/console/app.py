@@ -69,7 +69,7 @@ class ConsoleApp:
             answer = sending.compressed(request, await self._answer(exchange))
         except UNAVAILABLE as error:
             log.warning("page not served", request_id=exchange.request_id, problem=type(error).__name__)
-            metrics.OVERLOADS.labels("overloaded").inc()
+            metrics.OVERLOADS.labels(getattr(error, "reason", "drained")).inc()
             answer = _unavailable(console, error)
         except Exception:
             log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
@@ -111,7 +111,7 @@ class ConsoleApp:
         return await match.route.handler(console) if refusal is None else console.error(refusal)
 
     async def _run_action(self, console: ConsoleRequest, match: Match) -> Answer:
-        form = await checks.read_form(self._runtime, console.http, console.person)
+        form = await checks.read_form(self._runtime, console.http, console.person, match.route)
         if isinstance(form, Refusal):
             return console.error(form)
         console.posted = form
@@ -213,7 +213,7 @@ async def _note_location(console: ConsoleRequest, answer: Answer) -> None:
 
 
 def _unavailable(console: ConsoleRequest, error: BaseException) -> Answer:
-    code = Code.DATABASE_UNAVAILABLE if isinstance(error, DatabaseUnavailableError) else Code.OVERLOADED
+    code = error.code if isinstance(error, DatabaseUnavailableError) else Code.OVERLOADED
     # Opening a page saves nothing of the person's: only that the session was used.
     unsure = isinstance(error, UnknownOutcomeError) and console.http.method == "POST"
     answer = console.error(Refusal(code, {"outcome": "unknown"} if unsure else {}))

@@ -169,7 +169,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.INTERNAL_ERROR: "Something went wrong on our side.",
         Code.OVERLOADED: "The service is overloaded. Retry after a moment.",
         Code.DATABASE_UNAVAILABLE: "The database cannot be reached. Retry after a moment.",
-        Code.STORAGE_UNAVAILABLE: "Files cannot be stored right now. Retry later.",
+        Code.STORAGE_UNAVAILABLE: "Nothing can be stored right now. Retry later.",
     }
 )
 

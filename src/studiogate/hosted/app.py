@@ -1,7 +1,6 @@
 """The ASGI application for the hosted pages: routing, response headers and request records."""
 
 import asyncio
-from collections.abc import Mapping
 
 import structlog
 
@@ -46,12 +45,6 @@ UNAVAILABLE = (
     DiskFullError,
     asyncio.CancelledError,
 )
-OVERLOADS: Mapping[type[BaseException], str] = {
-    TransactionConflictError: "conflict",
-    DatabaseUnavailableError: "database_unavailable",
-    DiskFullError: "disk_full",
-    asyncio.CancelledError: "drained",
-}
 BODY_REASONS = {408: Reason.TIMED_OUT, 413: Reason.TOO_LARGE, 422: Reason.TOO_MANY_FILES}
 RETRY_AFTER = {429: b"60", 503: b"2"}
 log = structlog.get_logger()
@@ -80,7 +73,7 @@ class HostedApp:
             answer = self._noticed(request, error.reason)
         except UNAVAILABLE as error:
             log.warning("page not served", request_id=request_id, problem=type(error).__name__)
-            metrics.OVERLOADS.labels(OVERLOADS.get(type(error), "overloaded")).inc()
+            metrics.OVERLOADS.labels(getattr(error, "reason", "drained")).inc()
             unsure = isinstance(error, UnknownOutcomeError)
             answer = self._noticed(request, Reason.UNSURE if unsure else Reason.BUSY)
         except Exception:
@@ -152,6 +145,7 @@ class HostedApp:
         await sending.receive()
         # Steps are cheap and frequent; submissions have a rate limit of their own.
         if sending.posted.action == "send" and self._over(request, bot_protection.SENDING):
+            await sending.discard()
             return self._noticed(request, Reason.TOO_MANY)
         return await sending.answer()
 

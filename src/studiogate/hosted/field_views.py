@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from studiogate.domain.forms.answer_checks import max_rating
+from studiogate.domain.forms.answer_checks import MAX_LINE, MAX_TEXT, max_rating
 from studiogate.domain.forms.answers import consent_text
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.upload_limits import DEFAULT_MAX_FILE_SIZE, size_limit
@@ -125,7 +125,7 @@ def _contact_views(plan: Plan, known: Known) -> list[FieldView]:
     if plan.contact.email_key is None:
         email = FieldView(
             EMAIL, EMAIL, "email", "Your email", required=True, autocomplete="email",
-            value=posted.email, error=errors.get(EMAIL, ""), placeholder="name@example.com",
+            value=_typed(posted.email), error=errors.get(EMAIL, ""), placeholder="name@example.com",
         )  # fmt: skip
         views.append(email)
     return views
@@ -141,13 +141,13 @@ def _view(field: Field, known: Known, blank: FieldView) -> FieldView:
     return replace(
         blank,
         html=None,
-        value=answer if isinstance(answer, str) else "",
+        value=_typed(answer, MAX_TEXT if blank.kind == FieldType.TEXTAREA else MAX_LINE),
         error=error,
         choices=_choices(field, answer) if blank.choices else (),
         options=blank.options.with_answer(answer) if blank.options.labels else blank.options,
-        parts=_parts(key, lines) if blank.parts else (),
+        parts=_parts(key, [_typed(each) for each in lines]) if blank.parts else (),
         uploads=[known.uploads[each] for each in answer if each in known.uploads] if isinstance(answer, list) else (),
-        typed_name=typed,
+        typed_name=_typed(typed),
     )
 
 
@@ -192,6 +192,11 @@ def _unanswered(field: Field, id_: str, *, is_visible: bool) -> FieldView:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _typed(answer: object, most: int = MAX_LINE) -> str:
+    """Return what was typed; nothing if no page lets anybody type so much."""
+    return answer if isinstance(answer, str) and len(answer) <= most else ""
 
 
 def _rule(field: Field) -> str | None:

@@ -39,7 +39,7 @@ class VisitorRequest(Request):
 
     def _query_pairs(self) -> Pairs:
         """Return the fields of the query that are not empty."""
-        return [(name, value) for name, value in urlencoded.pairs(self._query_string) if value]
+        return [(name, value) for name, value in urlencoded.query_pairs(self._query_string) if value]
 
     @property
     def wants_json(self) -> bool:
@@ -76,7 +76,7 @@ class VisitorRequest(Request):
                 return await _Parts(MultipartReader(boundary), self.chunks()).pairs(take_file)
             if content_type.split(b";")[0].strip().lower() != b"application/x-www-form-urlencoded":
                 raise BodyError(415)
-            return urlencoded.pairs(await self._text_body(), most=MAX_PAIRS)
+            return urlencoded.form_pairs(await self._text_body(), MAX_PAIRS)
         except (MultipartError, ValueError):
             raise BodyError(400) from None
 

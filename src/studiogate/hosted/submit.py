@@ -6,6 +6,7 @@ that an answer has made visible is shown first, and is not reported as an error 
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from studiogate.domain.forms.answer_checks import Setting
@@ -24,6 +25,7 @@ from studiogate.hosted.request import Pairs, VisitorRequest
 from studiogate.hosted.steps import EMAIL, answered
 from studiogate.hosted.upload import Receiver
 from studiogate.runtime import Runtime
+from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.web.response import Answer, as_json, see_other
 
 MORE = "Your answers added more questions. Please answer them too."
@@ -46,10 +48,19 @@ class Sending:
         self.posted = Posted()
 
     async def receive(self) -> None:
-        pairs = await self._request.pairs(self._take_file)
+        try:
+            pairs = await self._request.pairs(self._take_file)
+        except Exception:
+            await self.discard()
+            raise
         self.posted = read_posted(self._opened.plan, pairs)
         for key, upload_id in self._receiver.received:
             self.posted.answers[key] = [*self.posted.answers.get(key, []), upload_id]
+
+    async def discard(self) -> None:
+        """Remove the files that came with the form, which is refused. If that fails, housekeeping removes them."""
+        with suppress(OverloadedError, TransactionConflictError, DatabaseUnavailableError, OSError):
+            await self._receiver.discard()
 
     async def _take_file(self, before: Pairs, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
         """Store a file that a browser without script sent in the form, if the token that precedes it is valid."""
@@ -156,6 +167,7 @@ class Sending:
         # The form was open when the request began and closed before the answers were stored.
         reason = Reason.CLOSED_NOW if reason in (Reason.ARCHIVED, Reason.CLOSED) else reason
         shown = notice(reason, opened.studio, opened.form)
+        await self.discard()
         return pages.notice_page(self._request, shown, embedded=opened.embedded)
 
     async def _refused(self, errors: dict[str, str]) -> Answer:

@@ -86,6 +86,12 @@ class Receiver:
                 file.keep()
             return wire
 
+    async def discard(self) -> None:
+        """Remove the stored files of a form that is refused without being shown again: no page names them."""
+        if self.received:
+            ids = [upload_id for _, upload_id in self.received]
+            await flow.discard(self._runtime.database, self._opened.access, self._folder, ids)
+
     async def _form_for_uploads(self) -> FormForUpload | Refusal:
         """Return the form, which is read once per request, not once per file."""
         if self._form is None:

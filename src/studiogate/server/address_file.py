@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from studiogate.settings import Settings
+from studiogate.settings import Settings, make_data_folder
 from studiogate.web.public_address import FILE, address_of, known_address, shown_host
 
 __all__ = ["address_of", "known_address", "noted", "shown_host"]
@@ -16,7 +16,7 @@ def noted(settings: Settings, address: str) -> Iterator[None]:
     depend on the address. If two services use one folder, the last one to start is recorded."""
     path = settings.data_dir / FILE
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_data_folder(path.parent)
         path.write_text(address + "\n")
     try:
         yield

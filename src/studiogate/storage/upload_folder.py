@@ -21,6 +21,7 @@ from uuid import UUID
 import structlog
 
 from studiogate import clock
+from studiogate.settings import make_data_folder
 from studiogate.storage.db.failures import UnknownOutcomeError
 
 FOLDER = "uploads"
@@ -31,6 +32,8 @@ log = structlog.get_logger()
 
 class DiskFullError(Exception):
     """The file could not be written."""
+
+    reason = "disk_full"
 
 
 def give_to_owner_of_folder(path: Path) -> None:
@@ -102,7 +105,7 @@ class UploadFolder:
 
     def make_private(self, folder: Path) -> None:
         """Create a private folder and those parents that are ours: ``parents=True`` would make them readable by all."""
-        self.data.mkdir(parents=True, exist_ok=True)
+        make_data_folder(self.data)
         for each in (*reversed(folder.relative_to(self.data).parents), folder.relative_to(self.data)):
             if not (self.data / each).is_dir():
                 (self.data / each).mkdir(mode=0o700, exist_ok=True)

@@ -5,14 +5,20 @@ end. Limits on headers and on the number of parts are enforced here; limits on t
 caller. The parser itself is python-multipart's.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from python_multipart.multipart import MultipartParser
 
 MAX_PARTS = 1_000
 MAX_BOUNDARY = 70
+MAX_OPTIONS = 8
+MAX_HEADERS = 512 * 1024  # bytes of the headers of all parts
+# A type and its options. python-multipart's function for this takes quadratic time for semicolons in quotes.
+_TYPE = re.compile(rb"[ \t]*([^ \t;]*)[ \t]*")
+_OPTION = re.compile(rb';[ \t]*+([^=;"]*+)(?:=[ \t]*+(?:"((?:[^"\\]++|\\.)*+)"|([^;"]*+)))?[ \t]*+', re.DOTALL)
 
 
 class MultipartError(Exception):
@@ -37,7 +43,7 @@ Event: TypeAlias = PartBegins | PartData | PartEnds
 
 def boundary_of(content_type: bytes) -> bytes | None:
     """Return the boundary in a Content-Type header; None if it has another media type or no valid boundary."""
-    media_type, options = parse_options_header(content_type)
+    media_type, options = _with_options(content_type)
     boundary = options.get(b"boundary", b"")
     return boundary if media_type == b"multipart/form-data" and 1 <= len(boundary) <= MAX_BOUNDARY else None
 
@@ -50,6 +56,7 @@ class MultipartReader:
         self._name, self._value = b"", b""
         self._disposition: bytes | None = None
         self._parts = 0
+        self._headers = 0
         self._done = False
         self._parser = MultipartParser(
             boundary,
@@ -92,12 +99,15 @@ class MultipartReader:
         self._value += data[start:end]
 
     def _header_ends(self) -> None:
+        self._headers += len(self._name) + len(self._value)
+        if self._headers > MAX_HEADERS:
+            raise MultipartError("its headers are too long")
         if self._name.lower() == b"content-disposition":
             self._disposition = self._value
         self._name, self._value = b"", b""
 
     def _headers_end(self) -> None:
-        kind, options = parse_options_header(self._disposition)
+        kind, options = _with_options(self._disposition or b"")
         if kind != b"form-data" or b"name" not in options:
             raise MultipartError("a part has no name")
         filename = options.get(b"filename")
@@ -111,6 +121,27 @@ class MultipartReader:
 
     def _end(self) -> None:
         self._done = True
+
+
+def _with_options(header: bytes) -> tuple[bytes, dict[bytes, bytes]]:
+    """Return the value of a header such as ``form-data; name="a"``, in lower case, and its options; none if it has
+    more than MAX_OPTIONS of them or something else."""
+    kind = _TYPE.match(header)
+    options: dict[bytes, bytes] = {}
+    place = kind.end() if kind is not None else 0
+    for _ in range(MAX_OPTIONS):
+        option = _OPTION.match(header, place)
+        if option is None:
+            break
+        name, quoted, plain = option.groups()
+        value = (plain or b"").strip() if quoted is None else _unescaped(quoted)
+        options.setdefault(name.strip().lower(), value)
+        place = option.end()
+    return (kind[1].lower(), options) if kind is not None and place == len(header) else (b"", {})
+
+
+def _unescaped(quoted: bytes) -> bytes:
+    return quoted.replace(b"\\\\", b"\\").replace(b'\\"', b'"')
 
 
 def _text(value: bytes) -> str:

@@ -101,9 +101,10 @@ class Request:
 
     def _query_pairs(self) -> Sequence[tuple[str, str]]:
         if b"%" in self._query_string or b"+" in self._query_string:
-            return urlencoded.pairs(self._query_string)
+            return urlencoded.query_pairs(self._query_string)
         text = self._query_string.decode("utf-8", "replace")
-        return [part.partition("=")[::2] for part in text.split("&") if part]
+        most = urlencoded.MAX_PARAMETERS
+        return [part.partition("=")[::2] for part in text.split("&", most)[:most] if part]
 
     @property
     def query_is_utf8(self) -> bool:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from studiogate.console.framework import cookies, csrf, posted
 from studiogate.console.framework.page import Audience, Route
-from studiogate.console.framework.posted import Posted
+from studiogate.console.framework.posted import FormLimits, Posted
 from studiogate.console.framework.request import Person
 from studiogate.domain.access import Access
 from studiogate.domain.addresses import owner_of
@@ -102,11 +102,14 @@ def permission_refusal(route: Route, person: Person | None) -> Refusal | None:
     return refusal
 
 
-async def read_form(runtime: Runtime, request: Request, person: Person | None) -> Posted | Refusal:
-    """Read a form that one of our own pages sent; files only of somebody who is signed in."""
+async def read_form(runtime: Runtime, request: Request, person: Person | None, route: Route) -> Posted | Refusal:
+    """Read a form that one of our own pages sent; files, and as much as the longest form, only of somebody who is
+    signed in. A form that waits for somebody to sign in again has values as long as theirs."""
     if not csrf.is_same_origin(request, runtime.settings.public_url):
         return EXPIRED_PAGE
-    return await posted.read(request, with_files=person is not None)
+    body = posted.MAXIMUM_ANONYMOUS_BODY if person is None else posted.MAXIMUM_BODY
+    value = posted.MAXIMUM_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAXIMUM_VALUE
+    return await posted.read(request, FormLimits(body, value, with_files=person is not None))
 
 
 def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:

@@ -3,6 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
@@ -25,8 +26,10 @@ def rows_of(found: Page | Refusal) -> Rows:
 
 
 def cursor_of(request: ConsoleRequest) -> str | None:
-    """Return the cursor of the page that a request asks for, or on which the form was that it sends."""
-    return request.query.get(AFTER) or request.form.get(AFTER) or None
+    """Return the cursor of the page that a request asks for, or on which the form was that it sends. What is none, as
+    in an address that somebody cut short, is the first page."""
+    cursor = as_id(request.query.get(AFTER) or request.form.get(AFTER))
+    return None if cursor is None else str(cursor)
 
 
 def page_of(request: ConsoleRequest) -> PageRequest:

@@ -16,12 +16,28 @@ from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins
 from studiogate.web.request import Request
 
 MAXIMUM_BODY = 512 * 1024
+MAXIMUM_ANONYMOUS_BODY = 256 * 1024  # a page repeats it, while somebody signs in again to send it
 MAXIMUM_UPLOAD = 2 * 1024 * 1024 + 64 * 1024  # a file of an import, and the fields beside it
 MAXIMUM_FIELDS = 2_000
+# Characters of a value: twice those of the longest field of any form, and of a form for people who are not signed in.
+# A longer value is refused before any page could repeat it.
+MAXIMUM_VALUE = 20_000
+MAXIMUM_ANONYMOUS_VALUE = 500
 CSRF = "csrf"
 TOKEN = "idempotency"  # noqa: S105  # nosec B105
 SEEN = "seen"
+KEPT = "kept"
+# Hidden fields of the pages that ask for a password: another form, and addresses.
+LONGER: Mapping[str, int] = {KEPT: MAXIMUM_BODY, "next": MAXIMUM_VALUE, "target": MAXIMUM_VALUE}
 BROKEN = Refusal(Code.INVALID_HTTP, {"problem": "the form could not be read"})
+
+
+class FormLimits(NamedTuple):
+    """How long a body and each value of it may be, and whether files may be in it."""
+
+    body: int = MAXIMUM_BODY
+    value: int = MAXIMUM_VALUE
+    with_files: bool = True
 
 
 class UploadedFile(NamedTuple):
@@ -71,20 +87,30 @@ def _short_hash(value: str) -> str:
     return hashlib.sha256(value.replace("\r\n", "\n").strip().encode(errors="replace")).hexdigest()[:12]
 
 
-async def read(request: Request, *, with_files: bool = False) -> Posted | Refusal:
-    """Read the body of a form. PostgreSQL stores no U+0000, so it is removed."""
-    boundary = boundary_of(request.headers.get(b"content-type", b"")) if with_files else None
-    if boundary is not None:
-        return await _read_parts(request, boundary)
+async def read(request: Request, limits: FormLimits) -> Posted | Refusal:
+    """Read the body of a form, within its limits. PostgreSQL stores no U+0000, so it is removed."""
+    boundary = boundary_of(request.headers.get(b"content-type", b"")) if limits.with_files else None
+    form = await (_read_fields(request, limits.body) if boundary is None else _read_parts(request, boundary))
+    if isinstance(form, Posted):
+        for name, values in form.lists.items():
+            most = LONGER.get(name, limits.value)
+            if any(len(each) > most for each in values):
+                return Refusal(Code.BODY_TOO_LARGE, {"maximum_characters": most})
+    return form
+
+
+async def _read_fields(request: Request, maximum: int) -> Posted | Refusal:
     if request.media_type != b"application/x-www-form-urlencoded":
         return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
-    body = await request.body(MAXIMUM_BODY)
+    body = await request.body(maximum)
     if isinstance(body, Refusal):
         return body
     lists: dict[str, list[str]] = {}
     try:
-        for name, value in urlencoded.pairs(body, most=MAXIMUM_FIELDS):
+        for name, value in urlencoded.form_pairs(body, MAXIMUM_FIELDS):
             lists.setdefault(name, []).append(value.replace("\0", ""))
+    except urlencoded.IncompleteEscapeError:
+        return BROKEN
     except ValueError:
         return Refusal(Code.BODY_TOO_LARGE, {"maximum_fields": MAXIMUM_FIELDS})
     return Posted(lists)

@@ -35,14 +35,14 @@ def dialog_of(refusal: Refusal) -> str:
 
 def packed(fields: Fields) -> str:
     """Return the fields of a form as the text of one hidden field."""
-    return json.dumps([[name, value] for name, value in fields if name not in SECRET_FIELDS])
+    return json.dumps([[name, value] for name, value in fields if name not in SECRET_FIELDS], ensure_ascii=False)
 
 
 def unpacked(text: str) -> list[tuple[str, str]]:
     """Return the fields of a kept form; none if the text is not one of ours."""
     try:
         fields = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     is_ours = isinstance(fields, list) and all(
         isinstance(each, list) and len(each) == 2 and all(isinstance(part, str) for part in each) for each in fields

@@ -101,6 +101,14 @@ async def record(
     return quota.refusal(usage, upload.size) or await storage.insert_upload(connection, access, upload)
 
 
+async def discard(database: Database, access: Access, folder: UploadFolder, ids: list[str]) -> None:
+    """Remove files that came with a form which was refused. The row goes first: a file without a row is not used."""
+    async with database.transaction() as connection:
+        names = await storage.discard_uploads(connection, access, ids)
+    for name in names:
+        await asyncio.to_thread(folder.remove, access.studio_id, name)
+
+
 async def record_from_page(
     database: Database, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
 ) -> str | Refusal:

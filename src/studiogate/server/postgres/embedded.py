@@ -39,6 +39,7 @@ from studiogate.server.service_account import (
     reaches,
     service_account,
 )
+from studiogate.settings import make_data_folder
 from studiogate.storage.db.service_role import NAME, ROLE
 
 __all__ = ["EmbeddedPostgres", "EmbeddedPostgresError", "running_postgres"]
@@ -81,7 +82,7 @@ class EmbeddedPostgres:
 
     def _prepare_folder(self) -> None:
         """Create the folder and let the server's account enter it. Must run before anything depends on that."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_data_folder(self.folder)
         account = service_account(self.folder)
         if account is not None:
             let_into(self.folder, account)

@@ -5,6 +5,7 @@ OverloadedError                no connection or lock became free in time
 TransactionConflictError       rolled back by PostgreSQL; a retry helps
 DatabaseUnavailableError       the server cannot be reached, or was lost during a statement
   ReadOnlyDatabaseError        the server is a standby, or was set read-only
+  DatabaseFullError            the server's disk is full
   UnknownOutcomeError          the server was lost during COMMIT: whether it committed is not known yet
   PoolerError                  a connection pooler in between does not support what we need
 """
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import asyncpg
 
+from studiogate.domain.refusals import Code
+
 if TYPE_CHECKING:
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
 else:
@@ -22,7 +25,9 @@ else:
 
 
 class OverloadedError(Exception):
-    """No connection, or no lock, became free in time."""
+    """No connection, no lock and no memory became free in time."""
+
+    reason = "overloaded"  # the label in the metric of requests that are answered with 503
 
 
 class NoConnectionError(OverloadedError):
@@ -32,9 +37,19 @@ class NoConnectionError(OverloadedError):
 class DatabaseUnavailableError(Exception):
     """PostgreSQL cannot be reached, or was lost during a statement."""
 
+    code = Code.DATABASE_UNAVAILABLE
+    reason = "database_unavailable"
+
 
 class ReadOnlyDatabaseError(DatabaseUnavailableError):
     """The server accepts no writes: it is a standby, a demoted primary, or was set read-only."""
+
+
+class DatabaseFullError(DatabaseUnavailableError):
+    """The server has no disk space for what a statement writes. Nothing of its transaction was kept."""
+
+    code = Code.STORAGE_UNAVAILABLE
+    reason = "disk_full"
 
 
 class UnknownOutcomeError(DatabaseUnavailableError):
@@ -49,6 +64,8 @@ class PoolerError(DatabaseUnavailableError):
 class TransactionConflictError(Exception):
     """PostgreSQL resolved a deadlock, could not serialize two transactions, or the like: a retry helps."""
 
+    reason = "conflict"
+
 
 # What asyncpg raises when the server is gone, starting, stopping, or out of connections, memory or disk.
 UNAVAILABLE = (
@@ -61,8 +78,10 @@ UNAVAILABLE = (
 )
 # What it raises when the server does not, or no longer, accept writes.
 READ_ONLY = (asyncpg.ReadOnlySQLTransactionError, asyncpg.exceptions.TargetServerAttributeNotMatched)
-# What it raises when a statement waited or ran too long, or when we left a transaction idle for too long.
+# What it raises when a statement waited or ran too long, when we left a transaction idle for too long, or when the
+# server has no memory for a statement.
 TOO_SLOW = (
+    asyncpg.OutOfMemoryError,
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
     asyncpg.IdleInTransactionSessionTimeoutError,
@@ -96,6 +115,8 @@ def as_ours(error: BaseException | None, connection: Connection) -> Exception | 
         return OverloadedError(str(error))
     if isinstance(error, READ_ONLY):
         return ReadOnlyDatabaseError(f"The database server is read-only: {error}")
+    if isinstance(error, asyncpg.DiskFullError):
+        return DatabaseFullError(f"The disk of the database server is full. Free space, then try again. ({error})")
     if isinstance(error, OTHER_SESSION):
         return PoolerError(SHARED_SESSIONS)
     gone = isinstance(error, asyncpg.InterfaceError) and connection.is_closed()
@@ -104,7 +125,8 @@ def as_ours(error: BaseException | None, connection: Connection) -> Exception | 
 
 def may_have_committed(error: Exception | None) -> bool:
     """Return whether a COMMIT that failed with this exception of ours may have taken effect: the server was lost."""
-    return isinstance(error, DatabaseUnavailableError) and not isinstance(error, ReadOnlyDatabaseError)
+    certain = (ReadOnlyDatabaseError, DatabaseFullError)
+    return isinstance(error, DatabaseUnavailableError) and not isinstance(error, certain)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import (
     Connection,
     Database,
+    DatabaseFullError,
     DatabaseUnavailableError,
     OverloadedError,
     PoolerError,
@@ -11,6 +12,12 @@ from studiogate.storage.db.pool import (
 )
 
 READ_ONLY = "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"
+
+
+# More than fits into the memory that one statement may use: the server writes a temporary file, as sorting would.
+FILL_A_FILE = "select count(*) from generate_series(1, 5000)"
+FEW_MEMORY = "set local work_mem = '64kB'"
+DISK_FULL = "database disk full"
 
 
 async def is_read_only(connection: Connection) -> bool:
@@ -30,7 +37,14 @@ async def problem(database: Database) -> str | None:
         async with database.connection() as connection:
             if await is_read_only(connection):
                 return "database read-only"
-            return "migrations pending" if await migrate.pending(connection) else None
+            if await migrate.pending(connection):
+                return "migrations pending"
+            async with connection.transaction():
+                await connection.execute(FEW_MEMORY)
+                await connection.execute(FILL_A_FILE)
+            return None
+    except DatabaseFullError:
+        return DISK_FULL
     except ReadOnlyDatabaseError:
         return "database read-only"
     except PoolerError:

@@ -18,6 +18,7 @@ from studiogate.storage.db.failures import (
     READ_ONLY,
     UNAVAILABLE,
     Connection,
+    DatabaseFullError,
     DatabaseUnavailableError,
     NoConnectionError,
     OverloadedError,
@@ -36,6 +37,7 @@ from studiogate.storage.db.wait_queue import WaitQueue
 __all__ = [
     "Connection",
     "Database",
+    "DatabaseFullError",
     "DatabaseUnavailableError",
     "NoConnectionError",
     "OverloadedError",

@@ -45,6 +45,9 @@ FORGET = f"""
         limit $2 for update skip locked)
     returning stored_name"""
 
+DISCARD = """
+    delete from form_uploads where studio_id = $1 and id = any($2) and submission_id is null returning stored_name"""
+
 # In primary key order, after the last row of the previous page.
 PAGE = """
     select id, stored_name from form_uploads
@@ -119,6 +122,11 @@ async def insert_upload(connection: Connection, access: Access, made: NewUpload)
 async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:
     """Delete the rows of files that no submission referred to within a day; return the files' names."""
     return [row["stored_name"] for row in await connection.fetch(FORGET, access.studio_id, at_most)]
+
+
+async def discard_uploads(connection: Connection, access: Access, ids: list[str]) -> list[str]:
+    """Delete the rows of these files, but for those of a submission; return the files' names."""
+    return [row["stored_name"] for row in await connection.fetch(DISCARD, access.studio_id, ids)]
 
 
 async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:

@@ -37,7 +37,6 @@ FILE = {
         "Read a file of a submission",
         None,
         *READING,
-        Code.STORAGE_UNAVAILABLE,
         openapi_extra={"responses": FILE},
         response_class=Response,
     ),

@@ -78,7 +78,6 @@ UPLOADING = Limit("form-uploads", 10.0, 200)
         *IDEMPOTENT,
         Code.FORM_NOT_ACCEPTING_SUBMISSIONS,
         Code.LIMIT_REACHED,
-        Code.STORAGE_UNAVAILABLE,
         status_code=201,
         openapi_extra={"requestBody": BODY},
     ),

@@ -1,0 +1,111 @@
+"""Whatever an address or a form of the console holds, the answer is a page or a refusal: never an internal error, and
+never a page that repeats a text of unbounded length."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+import pytest
+
+import studiogate.console
+from studiogate.console import screens
+from studiogate.console.framework.page import Route
+from studiogate.console.framework.posted import MAXIMUM_ANONYMOUS_VALUE
+from tests.support.console import ORIGIN, Console
+
+pytestmark = pytest.mark.anyio
+
+SOURCES = [path.read_text() for path in Path(studiogate.console.__file__).parent.rglob("*.py")]
+TEMPLATES = [path.read_text() for path in Path(studiogate.console.__file__).parent.rglob("*.html")]
+# The names that the console's code reads, and those of the fields on its pages.
+NAMES = {name for text in SOURCES for name in re.findall(r'(?:form|query|lists)(?:\.get\(|\[)"(\w+)"', text)}
+NAMES |= {name for text in TEMPLATES for name in re.findall(r'\bname="(\w+)"', text)}
+NAMES |= {name for text in TEMPLATES for name in re.findall(r'forms\.(?:field|choice|check|hidden)\("(\w+)"', text)}
+NAMES |= {"after", "seen"}
+NAMES -= {"csrf", "idempotency"}
+QUERIED = {name for text in SOURCES for name in re.findall(r'query(?:\.get\(|\[)"(\w+)"', text)} | {"after"}
+LONG = "x'" * 20_001
+GARBAGE = {
+    "letters": "x",
+    "an id of nothing": str(uuid4()),
+    "nothing": "",
+    "a null character": "a\x00b",
+    "half a character": "\ud800",
+    "brackets": "[" * 19_000,
+    "quotes": "\"'<>&\\%_{}" * 1_900,
+    "digits": "9" * 19_000,
+    "a number": "-1e400",
+    "another number": "\u0665\u00b2",
+    "a date": "9999-12-31",
+    "the first date": "0001-01-01",
+    "an instant": "0001-01-01T00:00:00+23:59",
+    "a date and a time": "2026-02-30T25:61",
+    "a direction": "\u202e\u2028/../\\",
+    "an address": "//evil.example/console/../\r\nx: y",
+    "a price": f"{uuid4()}:{uuid4()}:",
+}
+ALONE = ("letters", "digits")
+STREAM = ("GET", "/live")
+
+
+async def ids_of(console: Console) -> Mapping[str, UUID]:
+    """Return ids of real rows by the names of the parameters in paths: a page must get past finding its row."""
+    studio = console.studio
+    member, class_id = await studio.new_member(), await studio.new_class()
+    booking = await studio.booked(class_id, member)
+    membership = await studio.row("bookings", booking["id"])
+    other = await studio.new_member()
+    return {
+        "member_id": member,
+        "other_id": other,
+        "class_id": class_id,
+        "booking_id": UUID(booking["id"]),
+        "membership_id": membership["membership_id"],
+        "form": "cancel",  # a part of a page's name
+    }
+
+
+def path_of(route: Route, ids: Mapping[str, UUID]) -> str:
+    segments = [str(ids.get(each[1:-1], uuid4())) if each.startswith("{") else each for each in route.segments]
+    return "/console/" + "/".join(segments)
+
+
+ROUTES = [each for each in screens.routes() if (each.method, each.path) not in (STREAM, ("POST", "/sign-out"))]
+FORM = {"Origin": ORIGIN, "Content-Type": "application/x-www-form-urlencoded"}
+
+
+def encoded(text: str, longest: int) -> bytes:
+    return text[:longest].encode("utf-8", "surrogatepass")
+
+
+async def test_no_address_is_an_internal_error(console: Console) -> None:
+    ids = await ids_of(console)
+    for route in [each for each in ROUTES if each.method == "GET"]:
+        queries = [{name: encoded(text, 150) for name in NAMES} for text in GARBAGE.values()]
+        queries += [{name: encoded(GARBAGE[kind], 150)} for name in QUERIED for kind in ALONE]
+        for query in queries:
+            answer = await console.get(f"{path_of(route, ids)}?{urlencode(query)}")
+            assert 200 <= answer.status_code < 500, (route.path, query)
+
+
+async def test_a_kept_form_of_brackets_is_none(console: Console) -> None:
+    assert console.person is not None
+    owner = (await console.csrf()).rpartition(".")[2]
+    form = {"password": console.person.password, "target": "/console/account", "owner": owner, "kept": "[" * 100_000}
+    answer = await console.post("/console/confirm", form)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/")
+
+
+async def test_nobody_is_shown_a_long_text_again(console: Console) -> None:
+    """The pages for anybody have short fields; a form that waits for a session is kept up to a documented size."""
+    nobody = console.anonymous()
+    for name in ("email", "password", "code"):
+        for path in ("/console/sign-in", "/console/forgotten", "/console/resume"):
+            form = {"email": "a@b.example", "password": "x" * 12, name: LONG[: MAXIMUM_ANONYMOUS_VALUE + 1]}
+            answer = await nobody.client.post(path, data=form, headers={"Origin": ORIGIN})
+            assert (answer.status_code, LONG[:300] in answer.text) == (413, False), (path, name)
+    huge = {f"field-{number}": LONG[:19_000] for number in range(14)}
+    answer = await nobody.client.post("/console/members/new", data=huge, headers={"Origin": ORIGIN})
+    assert answer.status_code == 413
