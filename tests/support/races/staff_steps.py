@@ -92,7 +92,7 @@ class DeskSteps(RuleBasedStateMachine):
         if not sure:  # much happens no more once a class is cancelled
             return
         chosen = self._class(class_)
-        allowed = self.model.cancel_class(chosen)
+        allowed = self.model.cancel_class(chosen, now())
         self._done(allowed, staff.cancel_class, (chosen.id,), typed, ("class", "cancel", chosen.id))
         self._left(allowed, ("class.cancel", "class", chosen.id))
 
