@@ -44,8 +44,8 @@ WRITE_STATUSES = """
 KEEP_PRICE = "update memberships set price_id = $3 where studio_id = $1 and id = $2 and price_id is distinct from $3"
 
 # $1 studio, $2 purchase, $3 membership, $4 and $5 the period, $6 the price. A period is purchased once: if staff have
-# moved the end of a membership back to a time from which it was renewed before, no purchase is made. The purchase has the
-# location of the sale, or those who sold the membership would not see it.
+# moved the end of a membership back to a time from which it was renewed before, no purchase is made. The purchase has
+# the location of the sale, or those who sold the membership would not see it.
 RENEW = """
     with bought as (
         insert into purchases (studio_id, id, member_id, product_id, product_key, product_type, quantity, amount_total,

@@ -47,7 +47,7 @@ async def mark(
     )
     if refusal is not None:
         return refusal
-    if status == BookingStatus.CONFIRMED and situation.class_.status == ClassStatus.CANCELLED:
+    if status == "confirmed" and situation.class_.status == ClassStatus.CANCELLED:
         return Refusal(Code.CLASS_CANCELLED)
     action = _ACTIONS[held.booking.status, BookingStatus(status)]
     async with audited(connection, access, action, Subject("booking", booking_id)):
