@@ -7,12 +7,12 @@ import pytest
 
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import attendance as flow
 from studiogate.flows.bookings import affected, staff, staff_bookings
+from studiogate.flows.bookings import attendance as flow
 from studiogate.flows.members import staff as members
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio, StudioFactory
-from tests.support.staff import faults, refused
+from tests.support.staff import audit_of, faults, refused
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -131,6 +131,22 @@ async def test_up_promotes(studio: BookingStudio) -> None:
     assert await studio.status(one) == "confirmed"
     assert await studio.counts(class_id) == (2, 0)
     await studio.booked(class_id, await studio.new_member())
+
+
+async def test_the_same_capacity_gives_free_seats_away_and_says_so_in_the_audit_log(studio: BookingStudio) -> None:
+    class_id, (held,) = await studio.full_class()
+    waiting = await studio.waits(class_id, await studio.new_member())
+    await studio.change("members", waiting["member_id"], suspended=True)
+    await studio.cancelled(held["id"])
+    await studio.change("members", waiting["member_id"], suspended=False)
+    before = await studio.get(f"/classes/{class_id}")
+    assert (await studio.staff(staff.change_capacity, class_id, before["capacity"])).promoted == 1
+    ((action, changes),) = await audit_of(studio, class_id)
+    assert (action, set(changes)) == ("class.capacity", {"booked_count", "waitlist_count"})
+    now = await studio.get(f"/classes/{class_id}")
+    assert (await studio.staff(staff.change_capacity, class_id, before["capacity"])).promoted == 0
+    assert len(await audit_of(studio, class_id)) == 1, "nothing was changed by it"
+    assert await studio.get(f"/classes/{class_id}") == now
 
 
 async def test_down_to_the_booked_count_and_no_further(studio: BookingStudio) -> None:

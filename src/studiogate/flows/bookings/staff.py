@@ -117,13 +117,12 @@ async def change_capacity(
         return Refusal(Code.CLASS_CANCELLED)
     if capacity < situation.class_.booked_count:
         return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
-    if capacity == situation.class_.capacity:
-        # The class changes only by promotions, which have events of their own.
-        return ChangedCapacity(capacity, await fill_free_seats(connection, access, class_id))
-    await class_clock.announce_first(connection, access, class_id)
+    # If only promotions change the class, these have events of their own.
+    announced = [] if capacity == situation.class_.capacity else [class_id]
+    await class_clock.announce_first(connection, access, *announced)
     async with (
         audited(connection, access, "class.capacity", Subject("class", class_id)),
-        changing(connection, access, EventType.CLASS_UPDATED, class_id),
+        changing(connection, access, EventType.CLASS_UPDATED, *announced),
     ):
         await staff.set_capacity(connection, access, class_id, capacity)
         promoted = await fill_free_seats(connection, access, class_id)

@@ -54,7 +54,10 @@ async def mark_class_cancelled(connection: Connection, access: Access, class_id:
 
 async def set_capacity(connection: Connection, access: Access, class_id: UUID, capacity: int) -> None:
     await connection.execute(
-        "update classes set capacity = $3 where studio_id = $1 and id = $2", access.studio_id, class_id, capacity
+        "update classes set capacity = $3 where studio_id = $1 and id = $2 and capacity <> $3",
+        access.studio_id,
+        class_id,
+        capacity,
     )
 
 
