@@ -229,7 +229,7 @@ async def test_a_walk_over_every_flow(studio: BookingStudio, seed: int) -> None:
         assert TRACES.get(flow, (set(), set()))[0] <= actions, flow
 
 
-# What staff who are limited to one location are told about a row of another one, and of their own (None: it is done).
+# What staff who are limited to one location get for a row of another one, and for one of their own (None: it is done).
 # The other flows are about what belongs to the whole studio.
 HERE_ONLY = ("not_found", None)
 NOT_IN_PART = ("permission_denied", "permission_denied")  # needs all locations

@@ -36,7 +36,7 @@ async def dropped(mail_studio: MailStudio) -> list[str]:
     """Return the kinds of the mails that came too late, as `mail list` and the metric have them."""
     async with mail_studio.runtime.database.connection() as connection:
         listed = await mails.dropped(connection, mail_studio.studio.access, 100)
-        assert await queue_metrics.late_mails(connection) >= len(listed)
+        assert (await queue_metrics.mail_trouble(connection)).late >= len(listed)
     return [row["kind"] for row in listed]
 
 
@@ -155,7 +155,7 @@ async def test_a_transaction_that_loads_data_is_silent(mail_studio: MailStudio) 
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-async def test_an_import_tells_members_unless_it_is_quiet(mail_studio: MailStudio, quiet: bool) -> None:
+async def test_an_import_mails_members_unless_it_is_quiet(mail_studio: MailStudio, quiet: bool) -> None:
     member, address = await mail_studio.member()
     moved, full = await mail_studio.studio.new_class(), await mail_studio.studio.new_class()
     await mail_studio.studio.booked(moved, member)
@@ -176,8 +176,8 @@ async def test_an_import_tells_members_unless_it_is_quiet(mail_studio: MailStudi
     assert isinstance(outcome, Outcome)
     assert outcome.faults == []
     await mail_studio.work()
-    told = [mail["Subject"].partition(":")[0] for mail in mail_studio.arrived(address)[known:]]
-    assert sorted(told) == ([] if quiet else ["Your booking is cancelled", "Your class has changed"])
+    sent = [mail["Subject"].partition(":")[0] for mail in mail_studio.arrived(address)[known:]]
+    assert sorted(sent) == ([] if quiet else ["Your booking is cancelled", "Your class has changed"])
 
 
 async def test_a_quiet_import_is_silent(mail_studio: MailStudio, monkeypatch: pytest.MonkeyPatch) -> None:

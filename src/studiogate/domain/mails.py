@@ -4,7 +4,7 @@
   Somebody who books and cancels while the worker is down gets one mail, about the cancellation.
 - Events older than a day are no news, for example after a long downtime.
 - Nothing is sent about a class that has started, except receipts of cancellations.
-- What only time has made worthless is kept as a failed mail, so that staff see what their members were not told.
+- What only time has made worthless is kept as a failed mail, so that staff see what their members did not get.
 - A queued mail is checked again by the same rules when it is sent: retries run for longer than a mail stays true.
 - Studios that are marked as test studios send only the kinds that were switched on for them.
 """

@@ -50,13 +50,6 @@ async def mail_trouble(connection: Connection) -> MailTrouble:
     return MailTrouble(0, None, 0, None, 0) if row is None else MailTrouble(*row)
 
 
-async def late_mails(connection: Connection) -> int:
-    """Return how many mails to members were dropped within a day because they came too late. Worker only, all
-    studios."""
-    count: int = await connection.fetchval(LATE)
-    return count
-
-
 async def measure(connection: Connection) -> dict[str, tuple[int, float]]:
     """Return, by queue, its length and the age of its oldest entry: of a mail since it was queued, of a delivery since
     it is due. Worker only, all studios."""
