@@ -24,6 +24,7 @@ def test_all_kinds_are_on_until_they_are_switched_off(command_line: CommandLine,
     _, slug = studio
     said = command_line.type("mail", "list", "--studio", slug, "--json")
     assert {each["kind"]: each["on"] for each in said.json} == {kind.value: True for kind in MailKind}
+    assert {each["too_late"]: each["dropped"] for each in said.json} == {0: []}, "nothing came too late"
     assert command_line.type("mail", "off", "promoted", "--studio", slug, "--json").json == {
         "kind": "promoted",
         "on": False,

@@ -11,7 +11,8 @@ import pytest
 from studiogate.domain.staff import Role
 from studiogate.flows.bookings import desk as desk_flow
 from studiogate.flows.members import erase
-from studiogate.storage.db.pool import TransactionConflictError
+from studiogate.storage.bookings import staff as storage
+from studiogate.storage.db.pool import OverloadedError, TransactionConflictError
 from tests.support.booking_studio import HOUR, BookingStudio
 from tests.support.console import Console, texts
 
@@ -53,6 +54,38 @@ async def test_book_and_check_in(console: Console, studio: BookingStudio) -> Non
     assert "Booked. Checked in." in texts(await desk.get(done.headers["location"]))
     (booking,) = await studio.rows("bookings")
     assert (booking["status"], booking["booking_source"], booking["member_id"]) == ("checked_in", "staff", member)
+
+
+@pytest.mark.parametrize("htmx", [False, True], ids=["plain", "htmx"])
+async def test_a_refused_check_in_is_said(console: Console, studio: BookingStudio, htmx: bool) -> None:
+    """Sale and booking hold."""
+    class_id, member = await studio.new_class(13 * HOUR), await studio.new_member(membership=False)
+    form = {"member": str(member), "offer": await offered(studio), "check_in": "on"}
+    done = await console.post(f"/console/classes/{class_id}/walk-in", form, htmx=htmx)
+    said = texts(done if htmx else await console.get(done.headers["location"]))
+    assert "Sold. Booked. Not checked in: check-in opens " in said
+    (booking,) = await studio.rows("bookings")
+    assert (booking["status"], len(await studio.rows("purchases"))) == ("confirmed", 1)
+
+
+async def test_a_failure_at_the_check_in_leaves_no_sale(
+    console: Console, studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is one transaction, so that "try again" is true."""
+    class_id, member = await studio.new_class(30), await studio.new_member(membership=False)
+    form = {"member": str(member), "offer": await offered(studio), "check_in": "on"}
+
+    async def overloaded(*_: Any, **__: Any) -> Any:
+        raise OverloadedError
+
+    with monkeypatch.context() as overload:
+        overload.setattr(storage, "set_booking_status", overloaded)
+        refused = await console.post(f"/console/classes/{class_id}/walk-in", form, token="w" * 24)
+    assert refused.status_code == 503
+    assert (await studio.rows("purchases"), await studio.rows("bookings")) == ([], [])
+    again = await console.post(f"/console/classes/{class_id}/walk-in", form, token="w" * 24)
+    assert again.status_code == 303
+    assert [row["status"] for row in await studio.rows("bookings")] == ["checked_in"]
 
 
 async def test_create_sell_and_book(console: Console, studio: BookingStudio) -> None:

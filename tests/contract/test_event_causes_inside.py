@@ -236,13 +236,22 @@ async def test_purchase_commands(event_studio: EventStudio) -> None:
     assert await event_studio.news("staff") == [("purchase.updated", {"status": "pending"})]
 
 
-@causing("form.created", "form.submitted")
-async def test_what_has_no_event(event_studio: EventStudio) -> None:
-    """The event log does not cover keys, and a submission's state has no event of its own."""
+@causing("form.created", "form.submitted", "form_submission.updated")
+async def test_a_submission_is_decided(event_studio: EventStudio) -> None:
     form = await event_studio.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
     path = f"/forms/{form['id']}/submissions"
     submission = await event_studio.act("POST", path, {"submitter_email": "a@example.com", "data": {}})
     assert in_any_order(await event_studio.news()) == [("form.created", {}), ("form.submitted", {})]
+    await event_studio.command("submission", "spam", submission["id"])
+    assert await event_studio.news("staff") == [("form_submission.updated", {"status": "pending"})]
+    await event_studio.command("submission", "confirm", submission["id"])
+    assert await event_studio.news("staff") == [("form_submission.updated", {"status": "spam"})]
+    await event_studio.command("submission", "confirm", submission["id"])
+    assert await event_studio.news("staff") == [], "nothing changed"
+
+
+@causing()
+async def test_keys_have_no_events(event_studio: EventStudio) -> None:
     key = uuid4().hex
     await event_studio.command(
         "key", "create", "--studio", event_studio.studio.studio.slug, "--name", key, "--scope", "leads:read"
@@ -250,8 +259,6 @@ async def test_what_has_no_event(event_studio: EventStudio) -> None:
     (credential,) = await event_studio.studio.rows("credentials", "name = $2", key)
     await event_studio.command("key", "rotate", credential["id"])
     await event_studio.command("key", "revoke", credential["id"])
-    await event_studio.command("submission", "confirm", submission["id"])
-    await event_studio.command("submission", "spam", submission["id"])
     assert await event_studio.news("staff") == []
 
 
@@ -317,6 +324,8 @@ async def test_an_import_creates(event_studio: EventStudio, tmp_path: Path) -> N
     "class.updated",
     "form.created",
     "form.updated",
+    "form.submitted",
+    "form_submission.updated",
     "lead.created",
     "lead.updated",
     "member.created",
@@ -338,6 +347,8 @@ async def test_an_import_changes(event_studio: EventStudio, tmp_path: Path) -> N
     membership = str(await event_studio.studio.new_membership(UUID(member["id"])))
     lead = await event_studio.act("POST", "/leads", {"email": "l@example.com"})
     form = await event_studio.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
+    path = f"/forms/{form['id']}/submissions"
+    submission = await event_studio.act("POST", path, {"submitter_email": "s@example.com", "data": {}})
     await event_studio.news()
     paths = (f"/classes/{class_id}", f"/memberships/{membership}")
     before = [await event_studio.studio.get(path) for path in paths]
@@ -349,6 +360,7 @@ async def test_an_import_changes(event_studio: EventStudio, tmp_path: Path) -> N
         leads=[{"id": lead["id"], "status": "contacted"}],
         classes=[{"id": str(class_id), "title": "Moved"}],
         forms=[{"id": form["id"], "title": "New"}],
+        submissions=[{"id": submission["id"], "status": "rejected"}],
         bookings=[{"id": held["id"], "status": "cancelled"}],
     )
     after = [await event_studio.studio.get(path) for path in paths]
@@ -360,6 +372,7 @@ async def test_an_import_changes(event_studio: EventStudio, tmp_path: Path) -> N
         ("lead.updated", {"status": "new"}),
         ("class.updated", moved),
         ("form.updated", {"title": "Cause", "version": 1}),
+        ("form_submission.updated", {"status": "pending"}),
         ("booking.cancelled", {"status": "confirmed"}),
         *promoted(),
         ("waitlist.updated", {"position": 2}),

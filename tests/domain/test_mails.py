@@ -18,6 +18,7 @@ from studiogate.domain.mails import (
     is_still_news,
     is_switched_on,
     kind_of,
+    late_kind_of,
 )
 
 NOW = datetime(2031, 5, 1, 12, tzinfo=UTC)
@@ -55,7 +56,8 @@ WORTH = [
         news(CANCELLED, "cancelled", cancellation_type=CancellationType.STUDIO, class_start=NOW),
         MailKind.BOOKING_CANCELLED,
     ),
-    (news(CANCELLED, "cancelled"), None),
+    (news(CANCELLED, "cancelled"), MailKind.BOOKING_CANCELLED),
+    (news(CANCELLED, "cancelled", class_start=NOW), None),
     (news(CLASS, "scheduled", {"start_time": "x"}), MailKind.CLASS_CHANGED),
     (news(CLASS, "scheduled", {"instructor_id": None}), MailKind.CLASS_CHANGED),
     (news(CLASS, "scheduled", {"room_id": "x"}, booking_status=BookingStatus.WAITLISTED), MailKind.CLASS_CHANGED),
@@ -71,6 +73,8 @@ def test_what_an_event_is_worth(event: News, kind: MailKind | None) -> None:
     assert kind_of(event, NOW) is kind
     old = event._replace(created_at=NOW - NEWS_LASTS - timedelta(microseconds=1))
     assert kind_of(old, NOW) is None
+    assert late_kind_of(old, NOW) is kind_of(old, old.created_at)
+    assert late_kind_of(event, NOW) is None
     assert kind_of(event._replace(created_at=NOW - NEWS_LASTS), NOW) is kind
 
 

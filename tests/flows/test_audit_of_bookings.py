@@ -3,13 +3,18 @@ doctor finds what staff did without an entry."""
 
 import json
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from studiogate.domain.events import EventType
-from studiogate.flows import events
+from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.flows import catalog, events
 from studiogate.flows.bookings import staff
+from studiogate.flows.forms import review
+from studiogate.flows.members import staff as members
+from studiogate.flows.schedule import rooms
+from studiogate.flows.schedule.rows import Given
 from tests.support import booking_studio
 from tests.support.batches import in_one_batch
 from tests.support.booking_studio import SOON, BookingStudio, wire_body
@@ -114,6 +119,37 @@ async def test_the_doctor_finds_a_change_by_staff_without_an_entry(studio: Booki
     assert {(finding.subject, finding.level) for finding in found} == {("audit log", "fault")}
     assert len(found) == 2, "the class and its booking"
     await studio.sql(remembered.format(f"'{transaction_id}'"))
+
+
+UNRECORDED = {
+    "rooms": "capacity = capacity + 1",
+    "products": "name = 'Cheaper'",
+    "members": "suspended = not suspended",
+    "form_submissions": "status = 'spam'",
+}
+
+
+@pytest.mark.parametrize("table", [*UNRECORDED, "notes"])
+async def test_the_doctor_finds_what_was_changed_without_event_and_entry(studio: BookingStudio, table: str) -> None:
+    member = await studio.new_member()
+    room = Given({"name": "Hall", "location_id": str(studio.location), "capacity": 3, "spots": []})
+    await did(studio, rooms.create, room)
+    await did(studio, catalog.create_product, {"key": uuid4().hex, "name": "Ten", "product_type": "package"})
+    await did(studio, members.suspend, member)
+    await did(studio, members.add_note, member, "Bad knee.")
+    submission = await studio.submit(await studio.new_form(), member)
+    await did(studio, review.decide, submission, SubmissionStatus.CONFIRMED)
+    assert await studio.findings() == []
+    table, change = (table, UNRECORDED[table]) if table in UNRECORDED else ("members", "staff_notes = ''")
+    about = "select subject_id from audit_log"
+    planted = studio.api.connection.transaction()
+    await planted.start()
+    await studio.sql(f"update {table} set {change} where studio_id = $1 and id in ({about})")
+    found = await studio.findings()
+    await planted.rollback()
+    assert {(finding.subject, finding.level) for finding in found} == {("audited values", "fault")}
+    assert len(found) == 1
+    assert f"{change.partition(' ')[0]} was changed" in found[0].text
 
 
 async def test_a_sample_event_is_recorded(studio: BookingStudio) -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import affected, staff, staff_bookings
 from studiogate.flows.bookings import attendance as flow
-from studiogate.flows.bookings import staff, staff_bookings
 from studiogate.flows.members import staff as members
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio, StudioFactory
-from tests.support.staff import faults, refused
+from tests.support.staff import audit_of, faults, refused
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -25,9 +25,8 @@ def id_of(booking: Any) -> UUID:
 # Cancelling a class.
 
 
-@pytest.mark.parametrize("minutes", [5 * HOUR, -1])
-async def test_cancelling_a_class(studio: BookingStudio, minutes: float) -> None:
-    """Free of charge, also within the cancellation window and after the start."""
+async def test_cancelling_a_class(studio: BookingStudio) -> None:
+    """Free of charge, also within the cancellation window; what was marked before the start is undone."""
     (spot,) = await studio.new_spots("A1")
     policy = {"late_action": "fee_and_forfeit", "late_fee_amount": "15.00"}
     class_id = await studio.new_class(capacity=3, policy=policy, spot_selection_mode="optional")
@@ -37,7 +36,7 @@ async def test_cancelling_a_class(studio: BookingStudio, minutes: float) -> None
     waiting = await studio.waits(class_id, await studio.new_member(5))
     await studio.staff(attendance.mark, id_of(here), "checked_in")
     await studio.staff(attendance.mark, id_of(missed), "no_show")
-    await studio.move(class_id, minutes)
+    await studio.move(class_id, 5 * HOUR)
     done = await studio.staff(staff.cancel_class, class_id)
     assert (done.bookings_cancelled, done.credits_returned) == (4, 2)
     class_ = await studio.get(f"/classes/{class_id}")
@@ -53,6 +52,39 @@ async def test_cancelling_a_class(studio: BookingStudio, minutes: float) -> None
     assert (entry["status"], entry["position"]) == ("expired", None)
     assert {spot["available"] for spot in (await studio.get(f"/classes/{class_id}/spots"))["data"]} == {True}
     assert await studio.rows("purchases") == []
+
+
+async def test_cancelling_a_class_in_progress_keeps_attendance(studio: BookingStudio) -> None:
+    """Who came has used the credit; who was not marked gets it back. The preview says the same."""
+    class_id = await studio.new_class(capacity=3)
+    here, missed, unmarked = [await studio.booked(class_id, await studio.new_member(5)) for _ in range(3)]
+    waiting = await studio.waits(class_id, await studio.new_member(5))
+    await studio.move(class_id, -1)
+    await studio.staff(attendance.mark, id_of(here), "checked_in")
+    await studio.staff(attendance.mark, id_of(missed), "no_show")
+    foreseen = await affected.by_cancelling(studio.api.connection, studio.access, class_id)
+    assert foreseen is not None
+    assert {str(each.member_id) for each in foreseen} == {each["member_id"] for each in (unmarked, waiting)}
+    done = await studio.staff(staff.cancel_class, class_id)
+    assert (done.bookings_cancelled, done.credits_returned) == (2, 1)
+    assert [await studio.status(each) for each in (here, missed)] == ["checked_in", "no_show"]
+    assert [await studio.status(each) for each in (unmarked, waiting)] == ["cancelled", "cancelled"]
+    left = [await studio.credits(UUID(each["member_id"])) for each in (here, missed, unmarked)]
+    assert left == [4, 4, 5]
+    assert await studio.counts(class_id) == (2, 0)
+    undo = await refused(studio, flow.mark, id_of(here), "confirmed")
+    assert undo == Refusal(Code.CLASS_CANCELLED), "or a place in a cancelled class would be left"
+    assert await studio.staff(attendance.mark, id_of(missed), "checked_in") == "checked_in"
+
+
+async def test_a_class_that_is_over_cannot_be_cancelled(studio: BookingStudio) -> None:
+    class_id, (booking,) = await studio.full_class()
+    await studio.staff(attendance.mark, id_of(booking), "checked_in")
+    await studio.move(class_id, -60)
+    before = await studio.snapshot()
+    done = await refused(studio, staff.cancel_class, class_id)
+    assert (done.code, set(done.details)) == (Code.CLASS_STARTED, {"ended_at"})
+    assert await studio.snapshot() == before
 
 
 async def test_a_cancelled_class_takes_no_bookings(studio: BookingStudio) -> None:
@@ -99,6 +131,22 @@ async def test_up_promotes(studio: BookingStudio) -> None:
     assert await studio.status(one) == "confirmed"
     assert await studio.counts(class_id) == (2, 0)
     await studio.booked(class_id, await studio.new_member())
+
+
+async def test_the_same_capacity_gives_free_seats_away_and_says_so_in_the_audit_log(studio: BookingStudio) -> None:
+    class_id, (held,) = await studio.full_class()
+    waiting = await studio.waits(class_id, await studio.new_member())
+    await studio.change("members", waiting["member_id"], suspended=True)
+    await studio.cancelled(held["id"])
+    await studio.change("members", waiting["member_id"], suspended=False)
+    before = await studio.get(f"/classes/{class_id}")
+    assert (await studio.staff(staff.change_capacity, class_id, before["capacity"])).promoted == 1
+    ((action, changes),) = await audit_of(studio, class_id)
+    assert (action, set(changes)) == ("class.capacity", {"booked_count", "waitlist_count"})
+    now = await studio.get(f"/classes/{class_id}")
+    assert (await studio.staff(staff.change_capacity, class_id, before["capacity"])).promoted == 0
+    assert len(await audit_of(studio, class_id)) == 1, "nothing was changed by it"
+    assert await studio.get(f"/classes/{class_id}") == now
 
 
 async def test_down_to_the_booked_count_and_no_further(studio: BookingStudio) -> None:

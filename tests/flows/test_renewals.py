@@ -13,8 +13,10 @@ from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.memberships import advance
 from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
-from studiogate.flows import housekeeping
+from studiogate.domain.sales import Order
+from studiogate.flows import housekeeping, sales
 from studiogate.flows.purchases import mark as mark_purchase
+from studiogate.storage.db import migrate
 from studiogate.storage.housekeeping import DUE
 from studiogate.storage.memberships import read_state
 from tests.support import booking_studio
@@ -71,6 +73,25 @@ async def test_a_renewal(studio: BookingStudio) -> None:
     settled = await studio.snapshot()
     await housekeeping.advance_memberships(studio.database)
     assert await studio.snapshot() == settled, "a renewal happens once"
+
+
+async def test_a_renewal_belongs_to_the_location_of_the_sale(studio: BookingStudio) -> None:
+    """So do those from before, by the migration; without a sale there is none to inherit."""
+    price = await new_price(studio)
+    order = Order(await studio.new_member(membership=False), studio.product, price, location_id=studio.location)
+    renewing = [(await studio.staff(sales.sell, order)).membership_id, await new_renewing(studio)]
+    for membership in renewing:
+        await studio.change("memberships", membership, current_period_end=await studio.now() - DAY)
+    await housekeeping.advance_memberships(studio.database)
+    places = "product_type = 'package' and id in (select purchase_id from renewals) order by location_id"
+    assert [row["location_id"] for row in await studio.rows("purchases", places)] == [studio.location, None]
+    events = await studio.rows("events", "type = 'purchase.created' and actor = 'system'")
+    assert studio.location in {row["place"] for row in events}
+    renewals = "id in (select purchase_id from renewals)"
+    await studio.sql(f"update purchases set location_id = null where studio_id = $1 and {renewals}")
+    (migration,) = [each for each in migrate.migrations() if each.name == "locations_of_renewals"]
+    await studio.api.connection.execute(migration.sql)
+    assert [row["location_id"] for row in await studio.rows("purchases", places)] == [studio.location, None]
 
 
 async def test_periods_that_passed_in_an_outage_are_made_up_for(studio: BookingStudio) -> None:

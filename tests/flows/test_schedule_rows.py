@@ -283,7 +283,13 @@ async def test_a_room_has_spots_that_members_choose(studio: BookingStudio) -> No
     after = (await studio.get(f"/classes/{class_id}/spots"))["data"]
     assert {spot["label"]: spot["available"] for spot in after} == {"A1": False, "B1": True}
     assert (after[0]["id"] if after[0]["label"] == "A1" else after[1]["id"]) == listed[0]["id"], "the same spot, moved"
-    assert [action for action, _ in await audit_of(studio, room)] == ["room.create", "room.spots", "room.spots"]
+    moved = Given({"spots": [{"label": "B1", "x": 1, "y": 1}, {"label": "A1", "x": 9, "y": 9}]})
+    for _ in range(2):
+        await studio.staff(rooms.change, room, moved)
+    entries = await audit_of(studio, room)
+    assert [action for action, _ in entries] == ["room.create", *["room.spots"] * 3], "the repetition changed nothing"
+    before, after = ({spot["label"]: (spot["x"], spot["y"]) for spot in spots} for spots in entries[-1][1]["spots"])
+    assert after == {"A1": (9, 9), "B1": (1, 1)} != before
 
 
 async def test_more_spots_than_capacity_is_a_warning(studio: BookingStudio) -> None:

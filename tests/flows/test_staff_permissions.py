@@ -1,7 +1,7 @@
 """Every flow of the studio's side and every role: who may, as one table.
 
 A new flow adds its line to ``FLOWS``; the test names what is missing. What a flow does for staff who are limited to
-locations is tested beside the flow: rows elsewhere do not exist for it.
+locations is a table in ``test_staff_traces.py``, where the flows run.
 """
 
 import pkgutil
@@ -148,20 +148,19 @@ async def outcome(name: str, access: Access) -> Refusal | None:
     return refusal
 
 
-def person(role: Role, *, password_is_recent: bool = True, locations: tuple[UUID, ...] | None = None) -> Access:
+def person(role: Role, *, password_is_recent: bool = True) -> Access:
     staff = Staff("a@example.com", PERMISSIONS[role], Channel.CONSOLE, UUID(int=7))
-    return staff_access(STUDIO, replace(staff, password_is_recent=password_is_recent), locations)
+    return staff_access(STUDIO, replace(staff, password_is_recent=password_is_recent), None)
 
 
 def test_the_table_has_every_flow() -> None:
     assert declared() == FLOWS
 
 
-@pytest.mark.parametrize("locations", [None, (UUID(int=3),)], ids=["everywhere", "one location"])
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("name", sorted(FLOWS))
-async def test_a_role_may_what_its_permissions_say(name: str, role: Role, locations: tuple[UUID, ...] | None) -> None:
-    refusal = await outcome(name, person(role, locations=locations))
+async def test_a_role_may_what_its_permissions_say(name: str, role: Role) -> None:
+    refusal = await outcome(name, person(role))
     if FLOWS[name] in PERMISSIONS[role]:
         assert refusal is None
     else:

@@ -1,7 +1,10 @@
 """Mails to members are made from committed events, exactly once, where the studio wants them."""
 
 import asyncio
+import io
 import json
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,15 +12,17 @@ import pytest
 
 from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
-from studiogate.domain.mails import MAILS_PER_HOUR, MailKind
+from studiogate.domain.mails import MAILS_PER_HOUR, UNTRUE, MailKind
 from studiogate.flows import doctor, events, studio_file
 from studiogate.flows.announce import emit_event
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.people import members_appeared
-from studiogate.flows.studio_file import steps
+from studiogate.flows.studio_file import Options, Outcome, steps
 from studiogate.storage import mails as mail_queue
 from studiogate.storage import queue_metrics
+from studiogate.storage.bookings import mails
+from studiogate.worker.mail import mail_once
 from tests.support import booking_studio
 from tests.support.mail_studio import MailStudio, mail_studio
 from tests.support.smtp_server import smtp_server
@@ -25,6 +30,64 @@ from tests.support.smtp_server import smtp_server
 __all__ = ["mail_studio", "smtp_server"]
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
+
+
+async def dropped(mail_studio: MailStudio) -> list[str]:
+    """Return the kinds of the mails that came too late, as `mail list` and the metric have them."""
+    async with mail_studio.runtime.database.connection() as connection:
+        listed = await mails.dropped(connection, mail_studio.studio.access, 100)
+        assert (await queue_metrics.mail_trouble(connection)).late >= len(listed)
+    return [row["kind"] for row in listed]
+
+
+async def test_a_worker_that_was_down_for_two_days_says_what_it_dropped(mail_studio: MailStudio) -> None:
+    """Also of a class that began meanwhile; but not what is no longer true, or was never worth a mail."""
+    await mail_studio.studio.api.connection.execute("delete from mails")
+    (member, address), (other, _) = await mail_studio.member(), await mail_studio.member()
+    class_id, begun = await mail_studio.studio.new_class(), await mail_studio.studio.new_class()
+    await mail_studio.studio.booked(class_id, member)
+    await mail_studio.studio.booked(begun, other)
+    left = await mail_studio.studio.booked(class_id, other)
+    await mail_studio.change_class(class_id, room_id=None)
+    await mail_studio.studio.cancelled(left["id"])
+    await mail_studio.studio.sql("update events set created_at = now() - interval '2 days' where studio_id = $1")
+    await mail_studio.studio.sql("update bookings set created_at = now() - interval '3 days' where studio_id = $1")
+    await mail_studio.studio.move(begun, -24 * 60)
+    await mail_studio.work()
+    assert mail_studio.arrived(address) == []
+    assert sorted(await dropped(mail_studio)) == ["booked", "booked", "booking_cancelled", "class_changed"]
+    assert (await mail_finding(mail_studio)) == (
+        "warning",
+        "4 to members were dropped within the last day because they came too late: `studiogate mail list --studio SLUG`"
+        " names them.",
+    )
+    await mail_studio.work()
+    assert len(await dropped(mail_studio)) == 4, "each is counted once"
+
+
+async def test_a_queued_mail_that_the_start_of_its_class_overtook_is_listed(mail_studio: MailStudio) -> None:
+    member, _ = await mail_studio.member()
+    class_id = await mail_studio.studio.new_class()
+    await mail_studio.studio.booked(class_id, member)
+    await mail_studio.queue()
+    await mail_studio.studio.sql("update events set created_at = now() - interval '1 hour' where studio_id = $1")
+    await mail_studio.studio.move(class_id, -1)
+    await mail_studio.work()
+    assert await dropped(mail_studio) == ["booked"]
+
+
+async def test_without_a_mail_server_events_grow_old_without_a_trace(mail_studio: MailStudio) -> None:
+    member, address = await mail_studio.member()
+    await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
+    await mail_studio.studio.sql("update events set created_at = now() - interval '2 days' where studio_id = $1")
+    await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
+    await events.number_all(mail_studio.runtime.database)
+    settings = mail_studio.runtime.settings.model_copy(update={"smtp_url": None})
+    without = replace(mail_studio.runtime, settings=settings)
+    assert await mail_once(without) == 0
+    await mail_studio.work()
+    assert await dropped(mail_studio) == []
+    assert len(mail_studio.arrived(address)) == 1, "what happened within a day is still sent"
 
 
 async def test_events_older_than_a_day_are_no_news(mail_studio: MailStudio) -> None:
@@ -36,7 +99,8 @@ async def test_events_older_than_a_day_are_no_news(mail_studio: MailStudio) -> N
             " where studio_id = $1 and created_at > now() - interval '1 hour'"
         )
     await mail_studio.queue()
-    assert await mail_studio.kinds() == ["booked"]
+    assert await mail_studio.kinds() == ["booked", "booked"]
+    assert await dropped(mail_studio) == ["booked"]
 
 
 async def test_a_switch_stops_a_kind_and_does_not_bring_old_news(mail_studio: MailStudio) -> None:
@@ -90,8 +154,34 @@ async def test_a_transaction_that_loads_data_is_silent(mail_studio: MailStudio) 
     assert await mail_studio.kinds() == ["booked"]
 
 
-async def test_an_import_is_silent(mail_studio: MailStudio, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that an import's transaction announces is marked: here an event that is written while it runs."""
+@pytest.mark.parametrize("quiet", [False, True])
+async def test_an_import_mails_members_unless_it_is_quiet(mail_studio: MailStudio, quiet: bool) -> None:
+    member, address = await mail_studio.member()
+    moved, full = await mail_studio.studio.new_class(), await mail_studio.studio.new_class()
+    await mail_studio.studio.booked(moved, member)
+    left = await mail_studio.studio.imported_booking(full, member)
+    await mail_studio.work()
+    known = len(mail_studio.arrived(address))
+    start = (await mail_studio.studio.now() + timedelta(days=9)).replace(microsecond=0)
+    document = {
+        "studio": {"id": str(mail_studio.studio.id)},
+        "classes": [
+            {"id": str(moved), "start_time": start.isoformat(), "end_time": (start + timedelta(hours=1)).isoformat()}
+        ],
+        "bookings": [{"id": str(left), "status": "cancelled"}],
+    }
+    file = io.BytesIO(json.dumps(document).encode())
+    connection, options = mail_studio.studio.api.connection, Options(quiet=quiet)
+    outcome = await studio_file.import_studio_file(connection, mail_studio.studio.access, file, options)
+    assert isinstance(outcome, Outcome)
+    assert outcome.faults == []
+    await mail_studio.work()
+    sent = [mail["Subject"].partition(":")[0] for mail in mail_studio.arrived(address)[known:]]
+    assert sorted(sent) == ([] if quiet else ["Your booking is cancelled", "Your class has changed"])
+
+
+async def test_a_quiet_import_is_silent(mail_studio: MailStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that its transaction announces is marked: here an event that is written while it runs."""
     member, _ = await mail_studio.member()
     booking = await mail_studio.studio.imported_booking(await mail_studio.studio.new_class(), member)
 
@@ -109,7 +199,10 @@ async def test_an_import_is_silent(mail_studio: MailStudio, monkeypatch: pytest.
         "studio": {"id": str(mail_studio.studio.id), **own},
         "members": [{"id": str(uuid4()), "first_name": "A", "last_name": "B", "email": "a@example.com"}],
     }
-    outcome = await studio_file.import_document(mail_studio.studio.api.connection, document)
+    file = io.BytesIO(json.dumps(document).encode())
+    connection, access = mail_studio.studio.api.connection, mail_studio.studio.access
+    outcome = await studio_file.import_studio_file(connection, access, file, Options(quiet=True))
+    assert isinstance(outcome, Outcome)
     assert outcome.faults == []
     assert len(await mail_studio.studio.rows("events", "subject = $2 and silent", booking)) == 1
     await mail_studio.queue()
@@ -239,5 +332,5 @@ async def test_an_outage_of_the_mail_server_is_visible(mail_studio: MailStudio) 
         "warning",
         "1 could not be sent within the last day (SMTPDataError 550): the worker's log has their ids.",
     )
-    await mail_studio.studio.sql("update mails set problem = $2 where studio_id = $1", member_mails.NO_NEWS)
+    await mail_studio.studio.sql("update mails set problem = $2 where studio_id = $1", UNTRUE)
     assert (await mail_finding(mail_studio))[0] == "ok", "what was dropped has not failed"

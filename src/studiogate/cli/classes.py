@@ -193,7 +193,8 @@ def cancel_class(
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
-    """Cancel a class: its bookings are cancelled free of charge, credits return, the waitlist expires."""
+    """Cancel a class: its bookings are cancelled free of charge, credits return, the waitlist expires. While a class
+    runs, members who were checked in or marked as no-show keep their bookings; one that is over is refused."""
     done = act(data, studio, "class", class_id, lambda c, access: flow.cancel_class(c, access, class_id, reason))
     if as_json:
         cancelled = {"bookings_cancelled": done.bookings_cancelled, "credits_returned": done.credits_returned}

@@ -19,7 +19,7 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.cli.files import opened, progress_bars, written
-from studiogate.cli.studio_file import StudioSlug
+from studiogate.cli.studio_file import Quiet, StudioSlug
 from studiogate.domain.csv_import.kinds import KINDS, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping, WrongMappingError
 from studiogate.domain.refusals import Refusal
@@ -63,6 +63,7 @@ def import_rows(
     dates: Dates = None,
     apply: Apply = False,
     skip_faults: SkipFaults = False,
+    quiet: Quiet = False,
     output: Verdicts = None,
     as_json: AsJson = False,
     data: DataFolder = None,
@@ -75,7 +76,7 @@ def import_rows(
         raise CommandError("The verdicts would replace the input: give another file with -o.")
     chosen = _mapping(mapping, kind, dates or [])
     with opened(path) as file, progress_bars(shown=not as_json) as progress, written(verdicts) as write:
-        source = CsvFile(file, path.name, chosen, write, apply, skip_faults, progress)
+        source = CsvFile(file, path.name, chosen, write, apply, skip_faults, quiet, progress)
         outcome = _imported(source, studio, data)
     if not as_json:
         _print(outcome, verdicts, apply)

@@ -1,5 +1,6 @@
 """studiogate mail: which mails a studio's members get."""
 
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -25,28 +26,36 @@ from studiogate.storage.db.pool import Connection
 
 app = typer.Typer(help="Mails to members: list the kinds, switch them on or off.", no_args_is_help=True)
 Kind = Annotated[MailKind, typer.Argument(metavar="KIND", help=", ".join(MailKind))]
+# Of the mails that came too late, this many are listed and counted, the newest.
+SHOWN = 1000
 NO_SERVER = "No mail is sent: set STUDIOGATE_SMTP_URL, then restart the worker."
 
 
 @app.command("list")
 def list_kinds(studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
-    """List the kinds of mails to members, and whether the studio sends them."""
+    """List the kinds of mails to members, whether the studio sends them, and the mails of the last week that came too
+    late to be sent."""
 
-    async def work(connection: Connection) -> list[dict[str, object]]:
-        place = await mails.read_place(connection, await studio_access(connection, studio))
-        return [
+    async def work(connection: Connection) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+        access = await studio_access(connection, studio)
+        place, late = await mails.read_place(connection, access), await mails.dropped(connection, access, SHOWN)
+        counts = Counter(row["kind"] for row in late)
+        kinds = [
             {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}
             for kind, when in SENT_WHEN.items()
         ]
+        return [{**row, "too_late": counts[row["kind"]]} for row in kinds], [dict(row) for row in late]
 
-    rows = on_database(data, work)
+    rows, late = on_database(data, work)
     if as_json:
-        print_json(rows)
+        print_json([{**row, "dropped": [each for each in late if each["kind"] == row["kind"]]} for row in rows])
         return
-    table = Table("kind", "on", "sent when", box=None)
-    for row in rows:
-        table.add_row(*(cell(value) for value in row.values()))
-    screen.print(table)
+    for title, listed in (("", rows), ("Came too late to be sent:", late)):
+        if listed:
+            table = Table(*(name.replace("_", " ") for name in listed[0]), box=None, title=title, title_justify="left")
+            for row in listed:
+                table.add_row(*(cell(value) for value in row.values()))
+            screen.print(table)
     if configuration.load(data_dir=data).smtp_url is None:
         screen.print(NO_SERVER)
 

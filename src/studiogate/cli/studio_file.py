@@ -46,6 +46,7 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Also change rows that have changed since the file was exported.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse what is otherwise only a warning.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Send members no mails about what the file changes.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of studio files, and import nothing.")]
 StudioSlug = Annotated[str, typer.Option("--studio", metavar="SLUG", help="The studio's slug.")]
 Output = Annotated[
@@ -64,6 +65,7 @@ def import_file(
     dry_run: DryRun = False,
     overwrite: Overwrite = False,
     strict: Strict = False,
+    quiet: Quiet = False,
     schema: Schema = False,
     as_json: AsJson = False,
     data: DataFolder = None,
@@ -75,7 +77,7 @@ def import_file(
     if path is None:
         raise typer.BadParameter("Name the studio file, or - for standard input.", param_hint="FILE")
     with tempfile.TemporaryFile("w+") as changes:
-        options = Options(dry_run, overwrite, strict, _files(path, data))
+        options = Options(dry_run, overwrite, strict, quiet, _files(path, data))
         if dry_run:
             options = replace(options, on_change=lambda change: _note(changes, change))
         outcome = _import(path, options, as_json, data)

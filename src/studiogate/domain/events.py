@@ -18,6 +18,7 @@ class EventType(StrEnum):
     BOOKING_CANCELLED = "booking.cancelled"
     WAITLIST_UPDATED = "waitlist.updated"
     FORM_SUBMITTED = "form.submitted"
+    FORM_SUBMISSION_UPDATED = "form_submission.updated"
     FORM_CREATED = "form.created"
     FORM_UPDATED = "form.updated"
     LEAD_CREATED = "lead.created"
@@ -42,6 +43,7 @@ READ_SCOPES: Mapping[EventType, Scope] = MappingProxyType(
         EventType.BOOKING_CANCELLED: Scope.BOOKINGS_READ,
         EventType.WAITLIST_UPDATED: Scope.BOOKINGS_READ,
         EventType.FORM_SUBMITTED: Scope.FORM_SUBMISSIONS_READ,
+        EventType.FORM_SUBMISSION_UPDATED: Scope.FORM_SUBMISSIONS_READ,
         EventType.FORM_CREATED: Scope.FORMS_READ,
         EventType.FORM_UPDATED: Scope.FORMS_READ,
         EventType.LEAD_CREATED: Scope.LEADS_READ,

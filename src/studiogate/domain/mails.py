@@ -4,6 +4,7 @@
   Somebody who books and cancels while the worker is down gets one mail, about the cancellation.
 - Events older than a day are no news, for example after a long downtime.
 - Nothing is sent about a class that has started, except receipts of cancellations.
+- What only time has made worthless is kept as a failed mail, so that staff see what their members did not get.
 - A queued mail is checked again by the same rules when it is sent: retries run for longer than a mail stays true.
 - Studios that are marked as test studios send only the kinds that were switched on for them.
 """
@@ -20,6 +21,9 @@ from studiogate.domain.bookings.states import LIVE, SEAT_HOLDING, BookingStatus,
 from studiogate.domain.events import EventType
 
 NEWS_LASTS = timedelta(days=1)
+# Why a mail was dropped, as its ``problem``.
+TOO_LATE = "too late"
+UNTRUE = "no longer true"
 # Per member: a partner's runaway program must not flood a mailbox.
 MAILS_PER_HOUR = 30
 # Changes of a class that its members need to know.
@@ -51,7 +55,6 @@ MAILED_TYPES = (
     EventType.BOOKING_CANCELLED,
     EventType.CLASS_UPDATED,
 )
-_RECEIPTS = frozenset({MailKind.CLASS_CANCELLED, MailKind.BOOKING_CANCELLED})
 
 
 class News(NamedTuple):
@@ -76,10 +79,15 @@ def kind_of(news: News, now: datetime) -> MailKind | None:
     if now - news.created_at > NEWS_LASTS:
         return None
     kind = _KINDS[news.type](news)
-    if kind is None or kind in _RECEIPTS:
+    if kind is None or news.cancellation_type is not None:
         return kind
     is_ahead = news.class_status != ClassStatus.CANCELLED and now < news.class_start
     return kind if is_ahead else None
+
+
+def late_kind_of(news: News, now: datetime) -> MailKind | None:
+    """Return the kind of mail that the event was worth when it happened, if only time makes it worth none now."""
+    return kind_of(news, news.created_at) if kind_of(news, now) is None else None
 
 
 def is_still_news(kind: MailKind, news: News, now: datetime) -> bool:
@@ -109,8 +117,7 @@ def _of_changed_booking(news: News) -> MailKind | None:
 
 
 def _of_cancelled_booking(news: News) -> MailKind | None:
-    if news.cancellation_type is None:
-        return None
+    """A booking that an import cancelled has no receipt: it cost nothing and took no credit."""
     by_class = news.cancellation_type == CancellationType.CLASS_CANCELLED
     return MailKind.CLASS_CANCELLED if by_class else MailKind.BOOKING_CANCELLED
 

@@ -25,7 +25,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.csv_rows import csv_field, decided_row, placed, shown, staged_row
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.flows.studio_file import import_studio_file, importing
+from studiogate.flows.studio_file import Options, import_studio_file, importing
 from studiogate.flows.studio_file.outcome import Progress, silent
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
@@ -42,7 +42,7 @@ class CsvFile:
     """A CSV file and what to do with it. ``write`` receives the verdicts as the text of a CSV file, in pieces.
 
     Without ``apply`` nothing is changed; with it, a file with faults is applied only if ``skip_faults`` leaves out its
-    faulty rows.
+    faulty rows; ``quiet`` sends members no mails about it.
     """
 
     file: BinaryIO
@@ -51,6 +51,7 @@ class CsvFile:
     write: Callable[[str], object]
     apply: bool = False
     skip_faults: bool = False
+    quiet: bool = False
     progress: Progress = silent
 
 
@@ -207,7 +208,8 @@ class _Run:
                 file.write((separator + ",\n".join(row["row"] for row in rows)).encode())
                 separator = ",\n"
             file.write(b"]}")
-            outcome = await import_studio_file(self.connection, self.access, file, progress=self.source.progress)
+            options = Options(quiet=self.source.quiet)
+            outcome = await import_studio_file(self.connection, self.access, file, options, self.source.progress)
         if isinstance(outcome, Refusal):
             raise AssertionError("the access was checked")
         return [placed(fault.place, fault.message) for fault in outcome.faults]

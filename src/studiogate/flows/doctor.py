@@ -152,7 +152,10 @@ async def _mails(connection: Connection) -> Finding:
     if found.failed:
         text = f"{found.failed} could not be sent within the last day{problem}: the worker's log has their ids."
         return Finding("warning", "mails", text)
-    return Finding("ok", "mails", "none waits for long or has failed")
+    if found.late:
+        text = f"{found.late} to members were dropped within the last day because they came too late"
+        return Finding("warning", "mails", text + ": `studiogate mail list --studio SLUG` names them.")
+    return Finding("ok", "mails", "none waits for long, has failed or came too late")
 
 
 async def _promises(connection: Connection) -> list[Finding]:

@@ -96,9 +96,8 @@ async def _run_jobs(runtime: Runtime, health: Health, stop: asyncio.Event) -> No
         "number": number_forever(runtime),
         "deliver": Deliverer(runtime).run(),
         "measure": measure_forever(runtime, health.sample),
+        "mail": mail_forever(runtime),
     }
-    if runtime.settings.smtp_url is not None:
-        jobs["mail"] = mail_forever(runtime)
     running = [asyncio.create_task(job, name=name) for name, job in jobs.items()]
     asked = asyncio.create_task(stop.wait())
     done, _ = await asyncio.wait([asked, *running], return_when=asyncio.FIRST_COMPLETED)

@@ -41,6 +41,9 @@ _LIMITS = "array(select o.{1}_id from {0}_{1}s o where o.studio_id = $1 and o.{0
 MORE = {
     "product": f"""jsonb_build_object('location_ids', {_LIMITS.format("product", "location")},
                                       'class_type_ids', {_LIMITS.format("product", "class_type")})""",
+    "room": """jsonb_build_object('spots', array(
+        select jsonb_build_object('label', p.label, 'x', p.x, 'y', p.y) from room_spots p
+        where p.studio_id = $1 and p.room_id = t.id order by p.created_at, p.id))""",
     "price": f"jsonb_build_object('location_ids', {_LIMITS.format('price', 'location')})",
 }
 ROWS: Mapping[str, str] = {

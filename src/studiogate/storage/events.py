@@ -62,6 +62,7 @@ SUBJECTS: Mapping[str, _Subject] = {
         f"""case when 'published' in (f.status, given.previous_attributes::json ->> 'status') then '{{}}'::text[]
             else array['{Scope.FORMS_WRITE.value}'] end""",
     ),
+    "form_submission": _Subject(SUBMISSION),
     "lead": _Subject(LEAD),
     "member": _Subject(MEMBER),
     "membership": _Subject(MEMBERSHIP),
@@ -76,7 +77,7 @@ SUBJECTS: Mapping[str, _Subject] = {
 
 def subject_of(type_: EventType) -> _Subject:
     if type_ is EventType.FORM_SUBMITTED:
-        return _Subject(SUBMISSION)
+        return SUBJECTS["form_submission"]
     return SUBJECTS[type_.split(".")[0]]
 
 

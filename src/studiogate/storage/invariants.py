@@ -10,7 +10,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.money_invariants import MONEY_PROMISES
 from studiogate.storage.promise import Promise
 from studiogate.storage.resources import class_joins, policy_minutes
-from studiogate.storage.status_lists import SEAT_HOLDING
+from studiogate.storage.status_lists import ATTENDABLE, SEAT_HOLDING
 
 SHOWN = 50
 LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parameter_max_length", "log_statement"]
@@ -29,13 +29,14 @@ PROMISES = (
     ),
     Promise(
         "live bookings",
-        "a member has at most one live booking in a class, and none in a cancelled one",
-        """
+        "a member has at most one live booking in a class; in a cancelled one, only attendance is kept",
+        f"""
         select format('class %s of studio %s: member %s has %s live bookings', b.class_id, b.studio_id, b.member_id,
                       count(*))
         from bookings b join classes c on c.studio_id = b.studio_id and c.id = b.class_id
         where b.status <> 'cancelled'
-        group by b.studio_id, b.class_id, b.member_id, c.status having count(*) > 1 or c.status = 'cancelled'""",
+        group by b.studio_id, b.class_id, b.member_id, c.status having count(*) > 1
+            or c.status = 'cancelled' and bool_or(b.status in ({ATTENDABLE}))""",
     ),
     Promise(
         "spots",

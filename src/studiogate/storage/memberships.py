@@ -44,13 +44,17 @@ WRITE_STATUSES = """
 KEEP_PRICE = "update memberships set price_id = $3 where studio_id = $1 and id = $2 and price_id is distinct from $3"
 
 # $1 studio, $2 purchase, $3 membership, $4 and $5 the period, $6 the price. A period is purchased once: if staff have
-# moved the end of a membership back to a time from which it was renewed before, no purchase is made.
+# moved the end of a membership back to a time from which it was renewed before, no purchase is made. The purchase has
+# the location of the sale, or those who sold the membership would not see it.
 RENEW = """
     with bought as (
         insert into purchases (studio_id, id, member_id, product_id, product_key, product_type, quantity, amount_total,
-                               currency, status)
+                               currency, status, location_id)
         select $1, $2, s.member_id, s.product_id, product.key, product.product_type, 1, price.amount, price.currency,
-               'pending'
+               'pending', (
+                   select sold.location_id from sales k
+                   join purchases sold on sold.studio_id = $1 and sold.id = k.purchase_id
+                   where k.studio_id = $1 and k.membership_id = $3)
         from memberships s
         join products product on product.studio_id = $1 and product.id = s.product_id
         join prices price on price.studio_id = $1 and price.id = $6

@@ -7,6 +7,7 @@ server that is down would not be seen otherwise. A delivery that fails says some
 from datetime import datetime
 from typing import NamedTuple
 
+from studiogate.domain.mails import TOO_LATE
 from studiogate.storage.db.pool import Connection
 
 # Counting stops here: beyond it, what matters is that it is too much.
@@ -21,26 +22,32 @@ MEASURE = """
             where status = 'pending' and due_at <= now()) as delivery_age"""
 
 # The problems of the mail server and of the way to it begin so (``worker.mail``); mails that were dropped have others.
-MAIL_TROUBLE = """
-    select w.mails as waiting, w.oldest, f.mails as failed, coalesce(w.problem, f.problem) as problem
+LATE = f"""
+    select count(*) as mails from mails
+    where status = 'failed' and problem = '{TOO_LATE}' and due_at > now() - interval '1 day'"""
+MAIL_TROUBLE = f"""
+    select w.mails as waiting, w.oldest, f.mails as failed, coalesce(w.problem, f.problem) as problem, late.mails
     from (select count(*) as mails, min(created_at) as oldest, max(problem) as problem
           from mails where status = 'queued') w,
          (select count(*) as mails, max(problem) as problem from mails
-          where status = 'failed' and problem like 'SMTP%' and due_at > now() - interval '1 day') f"""
+          where status = 'failed' and problem like 'SMTP%' and due_at > now() - interval '1 day') f,
+         ({LATE}) late"""
 
 
 class MailTrouble(NamedTuple):
-    """How many mails wait to be sent, since when the oldest does, how many have failed within a day, and why."""
+    """How many mails wait to be sent, since when the oldest does, how many have failed within a day, and why; and how
+    many were dropped within a day because they came too late."""
 
     waiting: int
     oldest: datetime | None
     failed: int
     problem: str | None
+    late: int
 
 
 async def mail_trouble(connection: Connection) -> MailTrouble:
     row = await connection.fetchrow(MAIL_TROUBLE)
-    return MailTrouble(0, None, 0, None) if row is None else MailTrouble(*row)
+    return MailTrouble(0, None, 0, None, 0) if row is None else MailTrouble(*row)
 
 
 async def measure(connection: Connection) -> dict[str, tuple[int, float]]:

@@ -46,6 +46,11 @@ QUEUE_AGE = Gauge(
     ["queue"],
     multiprocess_mode="mostrecent",
 )
+LATE_MAILS = Gauge(
+    "studiogate_mails_too_late",
+    "Mails to members that were dropped within a day because they came too late.",
+    multiprocess_mode="mostrecent",
+)
 PROCESS_CPU = Counter("studiogate_process_cpu_seconds_total", "Processor time used.", ["process"])
 PROCESS_MEMORY = Gauge(
     "studiogate_process_resident_memory_bytes", "Resident memory.", ["process"], multiprocess_mode="livesum"

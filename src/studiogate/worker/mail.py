@@ -20,6 +20,7 @@ from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
 from studiogate.web.public_address import known_address
 
 EVERY_SECONDS = 5.0
+WITHOUT_SERVER_SECONDS = 600.0
 TIMEOUT_SECONDS = 20.0
 NOTE_AGAIN_SECONDS = 1.0
 AT_ONCE = 10
@@ -27,8 +28,7 @@ log = structlog.get_logger()
 
 
 async def mail_forever(runtime: Runtime) -> None:
-    if runtime.settings.smtp_url is None:
-        return
+    every = EVERY_SECONDS if runtime.settings.smtp_url else WITHOUT_SERVER_SECONDS
     while True:
         try:
             busy = await mail_once(runtime)
@@ -36,13 +36,14 @@ async def mail_forever(runtime: Runtime) -> None:
             log.error("mailing failed", problem=telemetry.problem_of(error))
             busy = 0
         if not busy:
-            await asyncio.sleep(EVERY_SECONDS)
+            await asyncio.sleep(every)
 
 
 async def mail_once(runtime: Runtime) -> int:
     """Send the mails that are due; return how many were attempted."""
     url = runtime.settings.smtp_url
     if url is None:
+        await member_mails.skip_old_news(runtime.database)
         return 0
     await _queue_member_mails(runtime)
     due = await mails.studios_with_due_mails(runtime.database)

@@ -26,6 +26,7 @@ async def measure_once(runtime: Runtime) -> None:
     try:
         async with runtime.database.connection() as connection:
             measured = await queue_metrics.measure(connection)
+            metrics.LATE_MAILS.set((await queue_metrics.mail_trouble(connection)).late)
     except Exception as error:
         log.warning("queues not measured", problem=telemetry.problem_of(error))
         return

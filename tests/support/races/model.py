@@ -372,17 +372,20 @@ class Studio:
         receipt["promoted"] = self.promote(self.classes[booking.class_id], now) > 0
         return True
 
-    def cancel_class(self, class_: Class) -> bool:
-        if class_.cancelled:
+    def cancel_class(self, class_: Class, now: datetime) -> bool:
+        if class_.cancelled or now >= class_.end:
             return False
         for booking in self.in_class(class_):
-            if booking.status != "cancelled":
+            attended = booking.status in ("checked_in", "no_show") and now >= class_.start
+            if booking.status != "cancelled" and not attended:
                 self._end(booking, "class_cancelled", "studio", "expired")
         class_.cancelled = True
         return True
 
     def mark(self, booking: Booking, status: str, now: datetime) -> bool:
         if status not in MARKS.get(booking.status, ()):
+            return False
+        if status == "confirmed" and self.classes[booking.class_id].cancelled:
             return False
         possible_from = self.classes[booking.class_id].start - (minutes(720) if status == "checked_in" else minutes(0))
         if booking.status == "confirmed" and now < possible_from:

@@ -81,8 +81,9 @@ class DeskSteps(RuleBasedStateMachine):
     @rule(class_=NUMBERS, capacity=st.integers(0, 3), typed=TYPED)
     def change_capacity(self, class_: int, capacity: int, typed: bool) -> None:
         chosen = self._class(class_)
-        same = chosen.capacity == capacity
+        before = chosen.capacity, [each.status for each in self.model.in_class(chosen)]
         allowed = self.model.change_capacity(chosen, capacity, now())
+        same = before == (chosen.capacity, [each.status for each in self.model.in_class(chosen)])
         words = ("class", "capacity", chosen.id, capacity)
         self._done(allowed, staff.change_capacity, (chosen.id, capacity), typed, words)
         self._left(allowed and not same, ("class.capacity", "class", chosen.id))
@@ -92,7 +93,7 @@ class DeskSteps(RuleBasedStateMachine):
         if not sure:  # much happens no more once a class is cancelled
             return
         chosen = self._class(class_)
-        allowed = self.model.cancel_class(chosen)
+        allowed = self.model.cancel_class(chosen, now())
         self._done(allowed, staff.cancel_class, (chosen.id,), typed, ("class", "cancel", chosen.id))
         self._left(allowed, ("class.cancel", "class", chosen.id))
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -13,6 +14,7 @@ from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.attendance import override_of
 from studiogate.console.framework import paging
+from studiogate.console.framework.formats import day_and_time
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution, shown
@@ -23,9 +25,9 @@ from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import attendance, book, desk
+from studiogate.flows.bookings import book, desk
 from studiogate.flows.bookings.book import WantedBooking
-from studiogate.flows.bookings.desk import StaffBooking
+from studiogate.flows.bookings.desk import Booked, StaffBooking
 from studiogate.flows.members import staff as members
 from studiogate.storage import member_search
 from studiogate.storage import members as member_storage
@@ -170,7 +172,7 @@ def _exists(request: ConsoleRequest, refusal: Refusal, class_id: UUID) -> Answer
 
 @action("POST", "/classes/{class_id}/walk-in", Permission.BOOKINGS)
 async def book_walk_in(request: ConsoleRequest) -> Answer:
-    """Sell what was chosen and book, both or neither; then check in."""
+    """Sell what was chosen, book and check in, in one transaction: only a refused check-in leaves the others."""
     class_id, member_id = as_id(request.params["class_id"]), as_id(request.form.get("member", ""))
     if class_id is None or member_id is None:
         return request.not_found()
@@ -182,9 +184,8 @@ async def book_walk_in(request: ConsoleRequest) -> Answer:
     done = await run(request, desk.book_for_member, _wanted(request, class_id, member_id), order)
     if isinstance(done, Refusal):
         return await _refused(request, card.class_, member_id, done if order is None else _with_nothing_sold(done))
-    arrived = await _check_in(request, done.booking)
     sold = "Sold." if order else ""
-    return _done(request, card.class_, " ".join(filter(None, (sold, _text(done.booking), arrived))))
+    return _done(request, card.class_, " ".join(filter(None, (sold, _text(done.booking), _arrived(card.class_, done)))))
 
 
 def _wanted(request: ConsoleRequest, class_id: UUID, member_id: UUID) -> StaffBooking:
@@ -194,6 +195,7 @@ def _wanted(request: ConsoleRequest, class_id: UUID, member_id: UUID) -> StaffBo
         join_waitlist=request.form.get("waitlist") == "on",
         class_spot_id=as_id(request.form.get("spot", "")),
         override=override_of(request),
+        check_in=request.form.get("check_in") == "on",
     )
 
 
@@ -210,12 +212,16 @@ def _with_nothing_sold(refusal: Refusal) -> Refusal:
     return replace(refusal, details={**refusal.details, "sold": "nothing"})
 
 
-async def _check_in(request: ConsoleRequest, booking: Mapping[str, Any]) -> str:
-    """Check in if that was asked for; a refusal (too early) leaves the booking as it is."""
-    if request.form.get("check_in") != "on" or booking["status"] != "confirmed":
-        return ""
-    done = await run(request, attendance.mark, UUID(booking["id"]), "checked_in")
-    return "" if isinstance(done, Refusal) else "Checked in."
+def _arrived(class_: DayClass, booked: Booked) -> str:
+    """Return whether the member was checked in, if that was asked for."""
+    refusal = booked.checked_in
+    if not isinstance(refusal, Refusal):
+        return "Checked in." if refusal else ""
+    opens = refusal.details.get("possible_from")
+    if opens is None:
+        return f"Not checked in: {refusal.message}"
+    when = day_and_time(datetime.fromisoformat(str(opens)), class_.timezone)
+    return f"Not checked in: check-in opens {when}."
 
 
 def _text(booking: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from studiogate.web.response import Answer
 async def preview_cancel(request: ConsoleRequest) -> Answer:
     """Show who would be affected if the class were cancelled now."""
     found = await read_class(request)
-    if found is None or found.is_cancelled:
+    if found is None or found.is_cancelled or found.has_ended:
         return request.not_found()
     async with request.database.connection() as connection:
         members = await affected.by_cancelling(connection, request.access, found.row["id"])

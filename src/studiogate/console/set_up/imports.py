@@ -43,6 +43,7 @@ class Wanted(NamedTuple):
     dates: str
     name: str
     content: bytes
+    quiet: bool
 
 
 @page("GET", "/import", Permission.IMPORT)
@@ -83,14 +84,14 @@ async def _import(
     if address is None:
         raise AssertionError("a runtime has the address of its database")
     if wanted.kind == STUDIO_FILE:
-        options = Options(dry_run=not apply, on_change=found.note)
+        options = Options(dry_run=not apply, quiet=wanted.quiet, on_change=found.note)
         return await run_in_own_loop(address, lambda database: _import_file(database, access, wanted, options))
     try:
         mapping = load_mapping(wanted.mapping, KINDS[wanted.kind], [wanted.dates] if wanted.dates else [])
     except WrongMappingError as wrong:
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("dates",), "format", each) for each in wrong.faults])
     file = io.BytesIO(wanted.content)
-    source = CsvFile(file, wanted.name, mapping, found.write, apply=apply, skip_faults=apply)
+    source = CsvFile(file, wanted.name, mapping, found.write, apply=apply, skip_faults=apply, quiet=wanted.quiet)
     return await run_in_own_loop(address, lambda database: _import_csv(database, access, source))
 
 
@@ -146,7 +147,7 @@ def _wanted(request: ConsoleRequest, name: str, content: bytes) -> Wanted | Refu
     mapping = form.get("mapping", GENERIC)
     if (kind != STUDIO_FILE and kind not in KINDS) or mapping not in preset_names():
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("kind",), "enum", "Choose what the file holds")])
-    return Wanted(kind, mapping, form.get("dates", "").strip(), name[:200], content)
+    return Wanted(kind, mapping, form.get("dates", "").strip(), name[:200], content, form.get("quiet") == "on")
 
 
 def _no_file() -> Refusal:

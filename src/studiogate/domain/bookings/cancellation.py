@@ -7,7 +7,9 @@
   were graced for a promotion.
 - Cancellations by the studio, a cancelled class and leaving the waitlist are never late and never cost anything.
 - Neither a partner nor staff can cancel a checked-in or no-show booking (``invalid_transition``); the check-in has to
-  be undone first. Cancelling the class does this implicitly, so it cancels every live booking.
+  be undone first. Cancelling a class before its start does this implicitly, so it cancels every live booking. Once the
+  class has begun, who attended or was absent is a fact: these bookings stay as they are, with what they cost.
+- A class that is over cannot be cancelled.
 - A credit is returned or forfeited only if one was taken and the membership (still) counts credits.
 - A late cancellation that costs neither a fee nor a credit is still ``late``.
 """
@@ -22,7 +24,13 @@ from uuid import UUID
 from studiogate.domain.bookings.eligibility import first_refusal
 from studiogate.domain.bookings.facts import BookingFacts, ClassFacts, MembershipFacts
 from studiogate.domain.bookings.policy import LateAction, LateFee
-from studiogate.domain.bookings.states import SEAT_HOLDING, BookingStatus, booking_transition_refusal
+from studiogate.domain.bookings.states import (
+    ATTENDABLE,
+    SEAT_HOLDING,
+    BookingStatus,
+    ClassStatus,
+    booking_transition_refusal,
+)
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
@@ -131,6 +139,18 @@ def cancellation_refusal(attempt: CancellationAttempt) -> Refusal | None:
     if attempt.cause == CancellationCause.WAITLIST_EXPIRED and booking.status != BookingStatus.WAITLISTED:
         return Refusal(Code.INVALID_TRANSITION, {"from": str(booking.status), "to": str(BookingStatus.CANCELLED)})
     return booking_transition_refusal(booking.status, BookingStatus.CANCELLED)
+
+
+def class_cancellation_refusal(class_: ClassFacts, now: datetime) -> Refusal | None:
+    """Refuse to cancel a class that is cancelled or over."""
+    if class_.status == ClassStatus.CANCELLED:
+        return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
+    return Refusal(Code.CLASS_STARTED, {"ended_at": instant_text(class_.end_time)}) if now >= class_.end_time else None
+
+
+def is_cancelled_with_class(status: BookingStatus, class_: ClassFacts, now: datetime) -> bool:
+    """Return whether a live booking is cancelled if its class is cancelled now; attendance is kept."""
+    return status in ATTENDABLE or now < class_.start_time
 
 
 class Receipt(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.cancellation import CancellationCause
+from studiogate.domain.bookings.cancellation import CancellationCause, is_cancelled_with_class
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.instants import overlaps
 from studiogate.flows.bookings.staff import cancellation_of
@@ -33,8 +33,9 @@ async def by_cancelling(connection: Connection, access: Access, class_id: UUID) 
     held = await facts.look_at_bookings(connection, access, [each.booking_id for each in holders], [situation])
     found = []
     for each in holders:
-        if each.booking_id in held:
-            decided = cancellation_of(situation, held[each.booking_id], CancellationCause.CLASS_CANCELLED)
+        booking = held.get(each.booking_id)
+        if booking is not None and is_cancelled_with_class(each.status, situation.class_, booking.now):
+            decided = cancellation_of(situation, booking, CancellationCause.CLASS_CANCELLED)
             found.append(_member(each)._replace(credits_returned=decided.credits_returned))
     return found
 

@@ -7,6 +7,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import (
     SEAT_HOLDING,
     BookingStatus,
+    ClassStatus,
     attendance_refusal,
     booking_transition_refusal,
 )
@@ -46,6 +47,8 @@ async def mark(
     )
     if refusal is not None:
         return refusal
+    if status == "confirmed" and situation.class_.status == ClassStatus.CANCELLED:
+        return Refusal(Code.CLASS_CANCELLED)
     action = _ACTIONS[held.booking.status, BookingStatus(status)]
     async with audited(connection, access, action, Subject("booking", booking_id)):
         await staff.set_booking_status(connection, access, booking_id, status)

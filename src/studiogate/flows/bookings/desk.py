@@ -10,11 +10,12 @@ from studiogate.domain.audit import changed_fields, overridden_rules
 from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.bookings.facts import BookingRequest
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows import sales
-from studiogate.flows.bookings import book, promote
+from studiogate.flows.bookings import attendance, book, promote
 from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
 from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.flows.staff_flow import staff_flow
@@ -35,6 +36,7 @@ class StaffBooking(NamedTuple):
     join_waitlist: bool = False
     class_spot_id: UUID | None = None
     override: Override = NO_OVERRIDE
+    check_in: bool = False
 
     @property
     def request(self) -> BookingRequest:
@@ -42,10 +44,12 @@ class StaffBooking(NamedTuple):
 
 
 class Booked(NamedTuple):
-    """The booking in wire form, and the rules that were overridden for it."""
+    """The booking in wire form, and the rules that were overridden for it. ``checked_in`` is whether the member was
+    checked in as well, why not, or None if that was not asked for or the member waits."""
 
     booking: dict[str, Any]
     overridden: tuple[Code, ...]
+    checked_in: bool | Refusal | None = None
 
 
 @staff_flow(Permission.BOOKINGS)
@@ -53,7 +57,8 @@ async def book_for_member(
     connection: Connection, access: Access, wanted: StaffBooking, order: Order | None = None
 ) -> Booked | Refusal:
     """Take a seat for a member or put them on the waitlist, by the rules or by overriding them with a reason. What is
-    ordered with it is sold to them first; if either is refused, neither happens."""
+    ordered with it is sold to them first; if either is refused, neither happens. A check-in that is refused, for
+    example because it is too early, leaves both."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
     situation = await lock.lock_class(connection, access, wanted.class_id)
@@ -65,6 +70,9 @@ async def book_for_member(
     booked = await take_place(connection, access, situation, wanted)
     if isinstance(booked, Booked):
         await record_new(connection, access, booked, wanted.override.reason)
+        if wanted.check_in and booked.booking["status"] == BookingStatus.CONFIRMED:
+            done = await attendance.mark(connection, access, UUID(booked.booking["id"]), "checked_in")
+            return booked._replace(checked_in=done if isinstance(done, Refusal) else True)
     return booked
 
 

@@ -123,6 +123,8 @@ def _receipt_facts(content: MemberMailContent) -> list[Fact]:
     if content.kind not in _RECEIPTS:
         return []
     receipt, fee = content.receipt, content.receipt.get("late_fee")
+    if not receipt:
+        return []
     found = [Fact("Receipt", str(receipt["id"]))]
     if receipt.get("cancelled_at"):
         at = datetime.fromisoformat(receipt["cancelled_at"]).astimezone(ZoneInfo(content.timezone))

@@ -7,7 +7,7 @@ so a worker that dies leaves both or neither, and the next one continues after t
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from email.message import EmailMessage
 from functools import partial
@@ -15,7 +15,18 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.mails import MAILS_PER_HOUR, MailKind, is_still_news, is_switched_on, kind_of
+from studiogate.domain.mails import (
+    MAILS_PER_HOUR,
+    NEWS_LASTS,
+    TOO_LATE,
+    UNTRUE,
+    MailKind,
+    News,
+    is_still_news,
+    is_switched_on,
+    kind_of,
+    late_kind_of,
+)
 from studiogate.flows import mail_message
 from studiogate.flows.bookings import mail_texts
 from studiogate.flows.mail_message import Envelope, Mailbox
@@ -26,7 +37,6 @@ from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.mails import mark_failed
 
 EVENTS_AT_ONCE = 500
-NO_NEWS = "no longer true, or too late"
 
 
 class NoAddressError(Exception):
@@ -39,7 +49,8 @@ async def studios_with_news(database: Database) -> list[UUID]:
 
 
 async def queue_news(database: Database, studio_id: UUID) -> bool:
-    """Queue the mails of a studio's next events; return whether there are more events."""
+    """Queue the mails of a studio's next events, and keep those that come too late as failed; return whether there are
+    more events."""
     access = system_access(studio_id)
     async with database.transaction() as connection:
         seen = await mails.lock_cursor(connection, access)
@@ -48,18 +59,41 @@ async def queue_news(database: Database, studio_id: UUID) -> bool:
         if until <= seen:
             return False
         events = await mails.read_news(connection, access, seen, until)
-        wanted = await _within_limits(connection, access, await _wanted(connection, access, place, events))
-        await mails.queue(connection, access, wanted)
+        wanted = await _wanted(connection, access, place, events, kind_of)
+        await mails.queue(connection, access, await _within_limits(connection, access, wanted))
+        late = await _wanted(connection, access, place, events, late_kind_of)
+        await mails.queue(connection, access, late, TOO_LATE)
         await mails.advance(connection, access, until)
     return until < place.head
 
 
+async def skip_old_news(database: Database) -> None:
+    """Pass over the events that are too old for mails, while no mail server is configured: nobody was promised mails
+    then, so that these do not count as dropped once there is a server."""
+    for studio_id in await studios_with_news(database):
+        while await _skip(database, system_access(studio_id)):
+            pass
+
+
+async def _skip(database: Database, access: Access) -> bool:
+    async with database.transaction() as connection:
+        seen = await mails.lock_cursor(connection, access)
+        until = await mails.last_old_event(connection, access, seen, EVENTS_AT_ONCE, NEWS_LASTS)
+        if until is not None:
+            await mails.advance(connection, access, until)
+    return until is not None
+
+
 async def _wanted(
-    connection: Connection, access: Access, place: Place, events: Iterable[MailedEvent]
+    connection: Connection,
+    access: Access,
+    place: Place,
+    events: Iterable[MailedEvent],
+    kind_of_news: Callable[[News, datetime], MailKind | None],
 ) -> list[MemberMail]:
     wanted = []
     for event in events:
-        kind = kind_of(event.news, place.now)
+        kind = kind_of_news(event.news, place.now)
         if kind is None or not is_switched_on(kind, place.switches, test=place.test):
             continue
         recipients = await _recipients(connection, access, kind, event)
@@ -103,7 +137,8 @@ async def _without_old_news(connection: Connection, access: Access, due: Iterabl
         if is_still_news(mail.kind, mail.news, mail.now):
             kept.append(mail)
         else:
-            await mark_failed(connection, access, mail.columns["id"], None, NO_NEWS)
+            problem = TOO_LATE if late_kind_of(mail.news, mail.now) is mail.kind else UNTRUE
+            await mark_failed(connection, access, mail.columns["id"], None, problem)
     return kept
 
 

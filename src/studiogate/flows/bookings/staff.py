@@ -8,7 +8,9 @@ from studiogate.domain.bookings.cancellation import (
     Cancellation,
     CancellationAttempt,
     CancellationCause,
+    class_cancellation_refusal,
     decide_cancellation,
+    is_cancelled_with_class,
 )
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.events import EventType
@@ -26,6 +28,7 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import facts, lock, staff
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule import classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +47,17 @@ class ChangedCapacity:
 async def cancel_class(
     connection: Connection, access: Access, class_id: UUID, reason: str | None = None
 ) -> CancelledClass | Refusal:
-    """Cancel a class and all its bookings, free of charge; credits are returned, the waitlist expires."""
+    """Cancel a class and its bookings, free of charge; credits are returned, the waitlist expires. Members who were
+    checked in or marked as no-show in a class that has begun keep these bookings; a class that is over is refused."""
     refusal = refused_reason(reason)
     if refusal is not None:
         return refusal
     situation = await lock.lock_class(connection, access, class_id)
     if situation is None:
         return NOT_FOUND
-    if situation.class_.status == ClassStatus.CANCELLED:
-        return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
+    refusal = class_cancellation_refusal(situation.class_, await classes.database_time(connection, access))
+    if refusal is not None:
+        return refusal
     async with audited(connection, access, "class.cancel", Subject("class", class_id), reason):
         return await cancel_locked_class(connection, access, situation)
 
@@ -61,7 +66,12 @@ async def cancel_locked_class(connection: Connection, access: Access, situation:
     """Cancel a scheduled class with its bookings. Must run inside a transaction that has locked the class."""
     class_id = situation.class_.id
     await class_clock.announce_first(connection, access, class_id)
-    bookings = await staff.live_bookings(connection, access, class_id)
+    now = await classes.database_time(connection, access)
+    bookings = [
+        (booking_id, member_id)
+        for booking_id, member_id, status in await staff.live_bookings(connection, access, class_id)
+        if is_cancelled_with_class(status, situation.class_, now)
+    ]
     members = [member_id for _, member_id in bookings]
     await lock.lock_members(connection, access, class_id, members)
     returned = 0
@@ -107,13 +117,12 @@ async def change_capacity(
         return Refusal(Code.CLASS_CANCELLED)
     if capacity < situation.class_.booked_count:
         return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
-    if capacity == situation.class_.capacity:
-        # The class changes only by promotions, which have events of their own.
-        return ChangedCapacity(capacity, await fill_free_seats(connection, access, class_id))
-    await class_clock.announce_first(connection, access, class_id)
+    # If only promotions change the class, these have events of their own.
+    announced = [] if capacity == situation.class_.capacity else [class_id]
+    await class_clock.announce_first(connection, access, *announced)
     async with (
         audited(connection, access, "class.capacity", Subject("class", class_id)),
-        changing(connection, access, EventType.CLASS_UPDATED, class_id),
+        changing(connection, access, EventType.CLASS_UPDATED, *announced),
     ):
         await staff.set_capacity(connection, access, class_id, capacity)
         promoted = await fill_free_seats(connection, access, class_id)

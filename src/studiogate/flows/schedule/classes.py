@@ -103,7 +103,7 @@ async def _write(connection: Connection, access: Access, class_id: UUID, changed
     await class_clock.announce_first(connection, access, class_id)
     if TIMES & set(changed):
         # Rules about overlaps and daily limits read the times of a member's bookings while they hold the member.
-        members = [member_id for _, member_id in await staff.live_bookings(connection, access, class_id)]
+        members = [member_id for _, member_id, _ in await staff.live_bookings(connection, access, class_id)]
         await lock.lock_members(connection, access, class_id, members)
     async with (
         audited(connection, access, "class.change", Subject(KIND, class_id)),

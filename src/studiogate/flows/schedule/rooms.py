@@ -4,8 +4,7 @@ Classes that let members choose a spot offer the spots of their room. A spot tha
 not removed.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,11 +13,11 @@ from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.schedule.fields import ROOM
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, strict_refusal
 from studiogate.domain.staff import Permission
+from studiogate.flows.audit import audited
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.storage import audit
-from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import rows as storage
 from studiogate.storage.schedule import spots as spot_rows
@@ -39,7 +38,7 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
     if refusal is not None:
         return refusal
     room_id = await rows.create_row(connection, access, KIND, values)
-    async with _recorded_spots(connection, access, room_id):
+    async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
         await spot_rows.replace_spots(connection, access, room_id, spots)
     return Saved(room_id, warnings)
 
@@ -82,20 +81,9 @@ async def _change_spots(connection: Connection, access: Access, room_id: UUID, s
     kept = await spot_rows.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
     if kept:
         return Refusal(Code.INVALID_TRANSITION, {"spots_with_bookings": kept})
-    async with _recorded_spots(connection, access, room_id):
+    async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
         await spot_rows.replace_spots(connection, access, room_id, spots)
     return None
-
-
-@asynccontextmanager
-async def _recorded_spots(connection: Connection, access: Access, room_id: UUID) -> AsyncIterator[None]:
-    """Record in the audit log how the block changes the labels of the room's spots."""
-    before = await spot_rows.labels_of(connection, access, room_id)
-    yield
-    after = await spot_rows.labels_of(connection, access, room_id)
-    if before != after:
-        entry = Entry("room.spots", Subject(KIND, room_id), {"spots": [before, after]})
-        await audit.add(connection, access, entry)
 
 
 async def _moved_warnings(connection: Connection, access: Access, room_id: UUID) -> tuple[ScheduleWarning, ...]:

@@ -38,6 +38,7 @@ CHANGED = (
     EventType.PURCHASE_UPDATED,
     EventType.LEAD_UPDATED,
     EventType.FORM_UPDATED,
+    EventType.FORM_SUBMISSION_UPDATED,
     EventType.BOOKING_UPDATED,
     EventType.BOOKING_CANCELLED,
 )

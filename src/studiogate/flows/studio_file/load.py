@@ -81,7 +81,8 @@ async def import_rows(
         return refusal
     transaction = connection.transaction()
     await transaction.start()
-    await mails.silence(connection)
+    if options.quiet:
+        await mails.silence(connection)
     try:
         with apply.conflicts():
             outcome = await Import(connection, file, options, progress).run(importing(access))

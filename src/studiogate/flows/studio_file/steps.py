@@ -43,11 +43,12 @@ EMAILS = 500
 class Options:
     """How to import. A dry run does everything and then rolls back; ``on_change`` is called with every changed row.
     ``overwrite`` changes rows although they have changed since the export; ``strict`` refuses what gives reason to
-    warn. ``files`` are those beside the file."""
+    warn; ``quiet`` sends members no mails about it. ``files`` are those beside the file."""
 
     dry_run: bool = False
     overwrite: bool = False
     strict: bool = False
+    quiet: bool = False
     files: FilesBeside | None = None
     on_change: Callable[[RowChange], None] | None = None
 

@@ -6,7 +6,7 @@ member, but no address: it is read when the mail is sent, so nothing of an erase
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.bookings.states import LIVE, BookingStatus, ClassStatus
 from studiogate.domain.events import EventType
-from studiogate.domain.mails import MAILED_TYPES, MailKind, News
+from studiogate.domain.mails import MAILED_TYPES, TOO_LATE, MailKind, News
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.mails import claimed
@@ -75,8 +75,26 @@ WITHIN_THE_HOUR = """
     from unnest($2::uuid[]) w(member_id)"""
 
 QUEUE = """
-    insert into mails (studio_id, id, kind, event_id, booking_id, member_id)
-    select $1, w.* from unnest($2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[]) w"""
+    insert into mails (studio_id, id, kind, event_id, booking_id, member_id, status, problem)
+    select $1, w.*, case when $7::text is null then 'queued' else 'failed' end, $7
+    from unnest($2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[]) w"""
+
+# $1 studio, $2 the last number seen, $3 how many events to look at, $4 how long they are news.
+LAST_OLD = """
+    select max(e.sequence) from (
+        select v.sequence, v.created_at from events v
+        where v.studio_id = $1 and v.sequence > $2 order by v.sequence limit $3) e
+    where e.created_at < clock_timestamp() - $4::interval"""
+
+# $1 studio, $2 how many.
+DROPPED = f"""
+    select q.kind, v.created_at as happened_at, b.class_id, c.title as class, c.start_time, q.member_id
+    from mails q
+    join events v on v.studio_id = $1 and v.id = q.event_id
+    join bookings b on b.studio_id = $1 and b.id = q.booking_id
+    join classes c on c.studio_id = $1 and c.id = b.class_id
+    where q.studio_id = $1 and q.status = 'failed' and q.problem = '{TOO_LATE}'
+    order by v.created_at desc, q.id limit $2"""
 
 # Fetched when the mail is sent: for its text, and to decide whether it still is to be sent.
 CLAIM = f"""{claimed("booking_id")}
@@ -198,7 +216,10 @@ async def mails_within_the_hour(connection: Connection, access: Access, member_i
     return {row["member_id"]: row["mails"] for row in rows}
 
 
-async def queue(connection: Connection, access: Access, wanted: Sequence[MemberMail]) -> None:
+async def queue(
+    connection: Connection, access: Access, wanted: Sequence[MemberMail], problem: str | None = None
+) -> None:
+    """Queue mails; with a problem, keep them as failed ones that are not sent."""
     await connection.execute(
         QUEUE,
         access.studio_id,
@@ -207,7 +228,22 @@ async def queue(connection: Connection, access: Access, wanted: Sequence[MemberM
         [each.event_id for each in wanted],
         [each.recipient.booking_id for each in wanted],
         [each.recipient.member_id for each in wanted],
+        problem,
     )
+
+
+async def last_old_event(
+    connection: Connection, access: Access, after: int, at_most: int, age: timedelta
+) -> int | None:
+    """Return the number of the last of the next events that is older than ``age``."""
+    sequence: int | None = await connection.fetchval(LAST_OLD, access.studio_id, after, at_most, age)
+    return sequence
+
+
+async def dropped(connection: Connection, access: Access, at_most: int) -> list[Record]:
+    """Return the mails of the last days that came too late, the newest first."""
+    rows: list[Record] = await connection.fetch(DROPPED, access.studio_id, at_most)
+    return rows
 
 
 async def advance(connection: Connection, access: Access, sequence: int) -> None:

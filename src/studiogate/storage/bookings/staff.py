@@ -3,20 +3,23 @@
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.status_lists import OPEN_ENTRY
 
 
-async def live_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:
-    """Return the bookings that are not cancelled, with their members."""
+async def live_bookings(
+    connection: Connection, access: Access, class_id: UUID
+) -> list[tuple[UUID, UUID, BookingStatus]]:
+    """Return the bookings that are not cancelled, with their members and states."""
     rows = await connection.fetch(
         """
-        select id, member_id from bookings
+        select id, member_id, status from bookings
         where studio_id = $1 and class_id = $2 and status <> 'cancelled' order by created_at, id""",
         access.studio_id,
         class_id,
     )
-    return [(row["id"], row["member_id"]) for row in rows]
+    return [(row["id"], row["member_id"], BookingStatus(row["status"])) for row in rows]
 
 
 async def waiting_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:
@@ -51,7 +54,10 @@ async def mark_class_cancelled(connection: Connection, access: Access, class_id:
 
 async def set_capacity(connection: Connection, access: Access, class_id: UUID, capacity: int) -> None:
     await connection.execute(
-        "update classes set capacity = $3 where studio_id = $1 and id = $2", access.studio_id, class_id, capacity
+        "update classes set capacity = $3 where studio_id = $1 and id = $2 and capacity <> $3",
+        access.studio_id,
+        class_id,
+        capacity,
     )
 
 

@@ -77,6 +77,10 @@ class ClassDetails(NamedTuple):
         return bool(self.row["start_time"] <= self.now)
 
     @property
+    def has_ended(self) -> bool:
+        return bool(self.row["end_time"] <= self.now)
+
+    @property
     def is_cancelled(self) -> bool:
         return bool(self.row["status"] == "cancelled")
 

@@ -21,11 +21,6 @@ WRITE = """
     select $1, s.id, $2, s.label, s.x, s.y
     from unnest($3::uuid[], $4::text[], $5::float8[], $6::float8[]) s(id, label, x, y)
     on conflict (studio_id, room_id, label) do update set x = excluded.x, y = excluded.y"""
-LABELS = "select label from room_spots where studio_id = $1 and room_id = $2 order by created_at, id"
-
-
-async def labels_of(connection: Connection, access: Access, room_id: UUID) -> list[str]:
-    return [row["label"] for row in await connection.fetch(LABELS, access.studio_id, room_id)]
 
 
 async def kept_labels(connection: Connection, access: Access, room_id: UUID, labels: Sequence[str]) -> list[str]:

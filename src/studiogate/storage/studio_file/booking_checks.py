@@ -8,7 +8,7 @@ whether the import can leave a stored class with more free seats than before.
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import IMPORT_TRANSITIONS, BookingStatus
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.status_lists import SEAT_HOLDING
+from studiogate.storage.status_lists import ATTENDABLE, SEAT_HOLDING
 
 PREPARE = """
     create temp table final_classes (n integer, place text, id uuid, capacity integer, status text, room_id uuid,
@@ -75,10 +75,10 @@ SPOT_MOVED = """
     where p.room_id <> c.room_id and exists (
         select from bookings b where b.studio_id = $1 and b.class_spot_id = c.id and b.status <> 'cancelled')"""
 
-LIVE_IN_CANCELLED = """
+LIVE_IN_CANCELLED = f"""
     select b.n, b.place || '.status', 'must be cancelled: its class is'
     from final_bookings b join final_classes k on k.id = b.class_id
-    where k.status = 'cancelled' and b.status <> 'cancelled' and b.place is not null"""
+    where k.status = 'cancelled' and b.status in ({ATTENDABLE}) and b.place is not null"""
 
 CLASS_CANCELLED = """
     select c.n, c.place || '.status', case c.status

@@ -28,6 +28,7 @@ ROWS: Mapping[EventType, str] = {
     EventType.PURCHASE_UPDATED: _changed("purchases"),
     EventType.LEAD_UPDATED: _changed("leads") + f" union select c.lead_id from {LINKED}",
     EventType.FORM_UPDATED: _changed("forms"),
+    EventType.FORM_SUBMISSION_UPDATED: _changed("form_submissions"),
     EventType.BOOKING_UPDATED: _changed("bookings") + " and status <> 'cancelled'",
     EventType.BOOKING_CANCELLED: _changed("bookings") + " and status = 'cancelled'",
     EventType.WAITLIST_UPDATED: f"""

@@ -12,6 +12,7 @@ _WHEN = {
     EventType.BOOKING_CANCELLED: "A booking was cancelled.",
     EventType.WAITLIST_UPDATED: "A waitlist entry's status changed, or its position while it is 20 or better.",
     EventType.FORM_SUBMITTED: "Somebody submitted a form.",
+    EventType.FORM_SUBMISSION_UPDATED: "The studio confirmed or rejected a submission, or marked it as spam.",
     EventType.FORM_CREATED: "A form was created.",
     EventType.FORM_UPDATED: "A form was changed.",
     EventType.LEAD_CREATED: "A lead was created.",
@@ -34,6 +35,7 @@ _RESOURCES = {
     "booking": "Booking",
     "waitlist": "WaitlistEntry",
     "form.submitted": "FormSubmission",
+    "form_submission": "FormSubmission",
     "form": "Form",
     "lead": "Lead",
     "member": "Member",
@@ -47,6 +49,7 @@ _CHANGED: Mapping[str, tuple[Schema, Schema]] = {
     "booking.updated": ({"status": "confirmed"}, {"status": "waitlisted", "waitlist_position": 1}),
     "booking.cancelled": ({"status": "cancelled"}, {"status": "confirmed"}),
     "waitlist.updated": ({"position": 1}, {"position": 2}),
+    "form_submission.updated": ({"status": "confirmed"}, {"status": "pending"}),
     "form.updated": ({"version": 2}, {"title": "Intake", "version": 1}),
     "lead.updated": ({"status": "qualified"}, {"status": "new"}),
     "member.updated": ({}, {"membership_type": None, "membership_start_date": None}),
@@ -69,6 +72,7 @@ _CHANGED: Mapping[str, tuple[Schema, Schema]] = {
 }
 _BY_SYSTEM = {"webhook_endpoint.disabled"}
 _BY_STAFF = {
+    "form_submission.updated",
     "class.created",
     "class.updated",
     "class.cancelled",
