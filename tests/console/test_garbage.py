@@ -1,7 +1,9 @@
 """Whatever an address or a form of the console holds, the answer is a page or a refusal: never an internal error, and
 never a page that repeats a text of unbounded length."""
 
+import inspect
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlencode
@@ -25,28 +27,17 @@ NAMES |= {name for text in TEMPLATES for name in re.findall(r'\bname="(\w+)"', t
 NAMES |= {name for text in TEMPLATES for name in re.findall(r'forms\.(?:field|choice|check|hidden)\("(\w+)"', text)}
 NAMES |= {"after", "seen"}
 NAMES -= {"csrf", "idempotency"}
-QUERIED = {name for text in SOURCES for name in re.findall(r'query(?:\.get\(|\[)"(\w+)"', text)} | {"after"}
 LONG = "x'" * 20_001
 GARBAGE = {
     "letters": "x",
-    "an id of nothing": str(uuid4()),
     "nothing": "",
     "a null character": "a\x00b",
     "half a character": "\ud800",
     "brackets": "[" * 19_000,
-    "quotes": "\"'<>&\\%_{}" * 1_900,
     "digits": "9" * 19_000,
-    "a number": "-1e400",
-    "another number": "\u0665\u00b2",
-    "a date": "9999-12-31",
-    "the first date": "0001-01-01",
     "an instant": "0001-01-01T00:00:00+23:59",
-    "a date and a time": "2026-02-30T25:61",
-    "a direction": "\u202e\u2028/../\\",
-    "an address": "//evil.example/console/../\r\nx: y",
     "a price": f"{uuid4()}:{uuid4()}:",
 }
-ALONE = ("letters", "digits")
 STREAM = ("GET", "/live")
 
 
@@ -76,6 +67,12 @@ ROUTES = [each for each in screens.routes() if (each.method, each.path) not in (
 FORM = {"Origin": ORIGIN, "Content-Type": "application/x-www-form-urlencoded"}
 
 
+def queried(route: Route) -> set[str]:
+    """Return the names in a query that the route's module reads."""
+    source = inspect.getsource(sys.modules[route.handler.__module__])
+    return set(re.findall(r'query(?:\.get\(|\[)"(\w+)"', source)) | {"after"}
+
+
 def encoded(text: str, longest: int) -> bytes:
     return text[:longest].encode("utf-8", "surrogatepass")
 
@@ -84,10 +81,20 @@ async def test_no_address_is_an_internal_error(console: Console) -> None:
     ids = await ids_of(console)
     for route in [each for each in ROUTES if each.method == "GET"]:
         queries = [{name: encoded(text, 150) for name in NAMES} for text in GARBAGE.values()]
-        queries += [{name: encoded(GARBAGE[kind], 150)} for name in QUERIED for kind in ALONE]
+        queries += [{name: b"x"} for name in queried(route)]
         for query in queries:
             answer = await console.get(f"{path_of(route, ids)}?{urlencode(query)}")
             assert 200 <= answer.status_code < 500, (route.path, query)
+
+
+async def test_no_form_is_an_internal_error(console: Console) -> None:
+    ids, csrf = await ids_of(console), await console.csrf()
+    for route in [each for each in ROUTES if each.method == "POST"]:
+        for kind, text in GARBAGE.items():
+            # A form that works, as signing out elsewhere does, is as good as one that is refused.
+            form = {name: encoded(text, 150) for name in NAMES} | {"csrf": csrf, "idempotency": uuid4().hex}
+            answer = await console.client.post(path_of(route, ids), content=urlencode(form), headers=FORM)
+            assert 200 <= answer.status_code < 500, (route.path, kind, answer.text[:500])
 
 
 async def test_a_kept_form_of_brackets_is_none(console: Console) -> None:

@@ -1,8 +1,13 @@
 """The search of the console: pages, members and classes, by role and location."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from studiogate.domain.staff import Role
+from studiogate.console import screens
+from studiogate.console.navigation import entries_of
+from studiogate.domain.staff import PERMISSIONS, Role
 from tests.support.console import Console, texts
 
 pytestmark = pytest.mark.anyio
@@ -42,3 +47,13 @@ async def test_members_are_found_by_those_who_may_see_them(console: Console) -> 
 async def test_what_is_searched_for_is_in_no_address(console: Console) -> None:
     assert 'method="post" action="/console/search"' in (await console.get("/console/search")).text
     assert "Nothing matches" not in texts(await console.get("/console/search?q=zzz"))
+
+
+def test_the_guide_names_the_pages_that_each_role_has() -> None:
+    page = (Path(__file__).parents[2] / "docs/guides/console.md").read_text()
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", page, re.MULTILINE))
+    menu = entries_of([route.path for route in screens.routes()])
+    for role in Role:
+        labels = [each.label for each in menu if each.permission in PERMISSIONS[role]]
+        described = rows[role.value.replace("_", " ")]
+        assert re.findall(r"[A-Z]\w+", described.partition(":")[0]) == labels, role
