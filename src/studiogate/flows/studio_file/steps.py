@@ -86,7 +86,7 @@ class Import:
             row = read_studio(self._file.read)
         except BrokenFileError:
             # Reported when the file is read as a whole.
-            return {}
+            return None
         if row is None:
             self._faults.add(Fault(STUDIO.name, "is required, once"))
         return row
