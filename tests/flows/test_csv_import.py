@@ -26,6 +26,7 @@ from studiogate.flows import csv_import, people
 from studiogate.flows.studio_file import announce, staged_rows, steps
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
+from studiogate.storage.studio_file.diff import RowChange
 from tests.support import csv_imports
 from tests.support.csv_imports import ACCESS, STUDIO, attempt, imported, mapping_of
 from tests.support.databases import run
@@ -287,6 +288,21 @@ async def test_broken_rows_are_faults_of_their_own(small: Connection) -> None:
     ]
 
 
+class Noted:
+    """The changes that an import passes on."""
+
+    def __init__(self) -> None:
+        self.rows: list[RowChange] = []
+        self.restarts = 0
+
+    def restart(self) -> None:
+        self.rows.clear()
+        self.restarts += 1
+
+    def note(self, change: RowChange) -> None:
+        self.rows.append(change)
+
+
 async def test_faults_that_only_the_database_finds_are_distinguished(small: Connection) -> None:
     """A class cannot become smaller than its bookings; the other row of the file is not affected."""
     mapping = mapping_of("schedule")
@@ -302,9 +318,15 @@ async def test_faults_that_only_the_database_finds_are_distinguished(small: Conn
         uid("north", "member", 0),
     )
     await small.execute("update classes set booked_count = 1 where id = $1", made.rows[0]["id"])
-    done = await imported(small, mapping, f"{header}\n1,One,{start},0\n2,Two,{start},5\n", skip_faults=True)
-    assert done.verdicts == ["fault", "updated"]
+    noted = Noted()
+    rows = f"{header}\n1,One,{start},0\n2,Two,{start},5\n3,Three,{start},1\n"
+    done = await imported(small, mapping, rows, skip_faults=True, changes=noted)
+    assert done.verdicts == ["fault", "updated", "created"]
     assert done.rows[0]["column"] == "capacity"
+    assert [(each.place, each.created) for each in noted.rows] == [("Line 3", False), ("Line 4", True)]
+    assert noted.rows[0].fields == {"capacity": [1, 5]}
+    assert noted.rows[1].fields["location"] == [None, "L0"]
+    assert noted.restarts == 2
 
 
 async def test_too_many_faults_of_the_database_end_the_attempt(

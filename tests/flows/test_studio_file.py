@@ -320,7 +320,8 @@ async def test_what_came_in_great_number_is_known_to_the_planner(connection: Con
 async def test_a_file_without_a_studio(connection: Connection) -> None:
     assert places(await load(connection, {})) == ["studio"]
     assert places(await load(connection, {"studio": None})) == ["studio"]
-    for row in ({}, [], "", 0, False):
+    empty: list[Any] = [{}, [], "", 0, False]
+    for row in empty:
         assert places(await load(connection, {"studio": row}))[0] in ("studio", "studio.id")
     document = changed(small_studio(), "studio.id", "x")
     document = changed(document, "leads.0.email", 5)
@@ -379,7 +380,7 @@ def _spoil(draw: st.DrawFn, target: Any) -> None:
 @settings(max_examples=60, deadline=None)
 @given(data=spoiled_files(), first_loaded=st.booleans())
 def test_whatever_is_wrong_with_a_file_has_a_place(prepared: dict[bool, str], data: bytes, first_loaded: bool) -> None:
-    async def attempt() -> files.Outcome:
+    async def attempt() -> studio_file.Outcome:
         async with connected(prepared[first_loaded]) as opened:
             return await load_text(opened, data, dry_run=True)
 

@@ -66,11 +66,11 @@ def permission_refusal(route: Route, person: Person | None) -> Refusal | None:
     return refusal
 
 
-async def read_form(runtime: Runtime, request: Request, person: Person | None) -> Posted | Refusal:
-    """Read a form that one of our own pages sent; files only of somebody who is signed in."""
+async def read_form(runtime: Runtime, request: Request, *, with_file: bool) -> Posted | Refusal:
+    """Read a form that one of our own pages sent."""
     if not csrf.is_same_origin(request, runtime.settings.public_url):
         return EXPIRED_PAGE
-    return await posted.read(request, with_files=person is not None)
+    return await posted.read(request, with_file=with_file)
 
 
 def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:
