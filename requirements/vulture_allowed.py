@@ -93,7 +93,6 @@ _.day_url
 _.just_now
 _.late_cancellation
 _.membership_text
-_.row_count
 _.seats_not_listed
 _.skip_text
 _.url_of

@@ -324,6 +324,7 @@ WITHOUT_ACCESS = {
             "decide",
             "finish_staging",
             "give_up",
+            "judge",
             "mark_faults",
             "number",
             "prepare",

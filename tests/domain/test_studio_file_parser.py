@@ -95,6 +95,7 @@ REFUSED = [
     (b'{"memberz": {"a": [1]}}', ["memberz"]),
     (b'{"members": [], "members": []}', ["members"]),
     (b'{"studio": {}, "studio": {}}', ["studio"]),
+    (b'{"": [1]}', ['""']),
 ]
 
 

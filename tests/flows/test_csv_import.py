@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain.access import staff_access
 from studiogate.domain.csv_import import encoding
+from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.records import DELIMITERS
 from studiogate.domain.csv_import.verdicts import Verdict
 from studiogate.domain.refusals import Code, Refusal
@@ -25,6 +26,7 @@ from studiogate.flows import csv_import, people
 from studiogate.flows.studio_file import announce, staged_rows, steps
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
+from studiogate.storage.studio_file.diff import RowChange
 from tests.support import csv_imports
 from tests.support.csv_imports import ACCESS, STUDIO, attempt, imported, mapping_of
 from tests.support.databases import run
@@ -286,6 +288,21 @@ async def test_broken_rows_are_faults_of_their_own(small: Connection) -> None:
     ]
 
 
+class Noted:
+    """The changes that an import passes on."""
+
+    def __init__(self) -> None:
+        self.rows: list[RowChange] = []
+        self.restarts = 0
+
+    def restart(self) -> None:
+        self.rows.clear()
+        self.restarts += 1
+
+    def note(self, change: RowChange) -> None:
+        self.rows.append(change)
+
+
 async def test_faults_that_only_the_database_finds_are_distinguished(small: Connection) -> None:
     """A class cannot become smaller than its bookings; the other row of the file is not affected."""
     mapping = mapping_of("schedule")
@@ -301,9 +318,15 @@ async def test_faults_that_only_the_database_finds_are_distinguished(small: Conn
         uid("north", "member", 0),
     )
     await small.execute("update classes set booked_count = 1 where id = $1", made.rows[0]["id"])
-    done = await imported(small, mapping, f"{header}\n1,One,{start},0\n2,Two,{start},5\n", skip_faults=True)
-    assert done.verdicts == ["fault", "updated"]
+    noted = Noted()
+    rows = f"{header}\n1,One,{start},0\n2,Two,{start},5\n3,Three,{start},1\n"
+    done = await imported(small, mapping, rows, skip_faults=True, changes=noted)
+    assert done.verdicts == ["fault", "updated", "created"]
     assert done.rows[0]["column"] == "capacity"
+    assert [(each.place, each.created) for each in noted.rows] == [("Line 3", False), ("Line 4", True)]
+    assert noted.rows[0].fields == {"capacity": [1, 5]}
+    assert noted.rows[1].fields["location"] == [None, "L0"]
+    assert noted.restarts == 2
 
 
 async def test_too_many_faults_of_the_database_end_the_attempt(
@@ -416,3 +439,44 @@ async def _assert_verdicts(url: str, text: str, expected: int, options: dict[str
     assert {*found.verdicts} <= {*Verdict}
     numbers = [int(row["line"]) for row in found.rows]
     assert numbers == sorted(set(numbers))
+
+
+FIELDS = {kind: sorted(KINDS[kind].fields) for kind in KINDS}
+VALUES = st.one_of(
+    CELL,
+    st.sampled_from(["0", "-1", "9" * 30, "1e9", "2031-05-01 10:00", "31/12/2030", "L0", "pack-10", "active", "USD"]),
+    st.sampled_from(["cancelled", "one_time", "recurring", "month", "yes", "NaN", "24:00", "9999-12-31", "\ud800"]),
+)
+
+
+@st.composite
+def spoiled_files(draw: st.DrawFn) -> tuple[str, bytes]:
+    """Any bytes, or rows of any values under the columns of a kind, in any encoding."""
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    if draw(st.integers(0, 3)) == 0:
+        return kind, draw(st.binary(max_size=60))
+    header = draw(st.permutations(FIELDS[kind])) + draw(st.lists(st.text(max_size=3), max_size=2))
+    rows = draw(st.lists(st.lists(VALUES, min_size=len(header), max_size=len(header)), max_size=6))
+    written = io.StringIO()
+    csv.writer(written, quoting=csv.QUOTE_ALL).writerows([header, *rows])
+    codec = draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"]))
+    return kind, written.getvalue().encode(codec, "replace")
+
+
+@settings(max_examples=50, deadline=None)
+@given(file=spoiled_files())
+def test_whatever_is_wrong_with_a_file_has_a_line(shared: str, file: tuple[str, bytes]) -> None:
+    async def attempted() -> tuple[csv_import.CsvOutcome | Refusal, str]:
+        connection = await asyncpg.connect(shared, server_settings={"timezone": "UTC"})
+        try:
+            return await attempt(connection, mapping_of(file[0]), file[1])
+        finally:
+            await connection.close()
+
+    outcome, verdicts = run(attempted())
+    if isinstance(outcome, Refusal):
+        assert outcome.faults[0].msg
+        return
+    rows = list(csv.DictReader(io.StringIO(verdicts, newline="")))
+    assert len(rows) == sum(outcome.counts.values())
+    assert all(row["line"].isdecimal() and (row["reason"] or row["verdict"] != Verdict.FAULT) for row in rows)

@@ -96,7 +96,6 @@ FLOWS = {
     "schedule.series.end": Permission.SCHEDULE,
     "studio.change": Permission.STUDIO,
     "studio.create": Permission.STUDIO,
-    "studio_file.by_staff.import_own_file": Permission.IMPORT,
     "studio_file.load.import_rows": Permission.IMPORT,
     "webhook_staff.delete": Permission.WEBHOOKS,
     "webhook_staff.rotate_secret": Permission.WEBHOOKS,

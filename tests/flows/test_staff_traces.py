@@ -134,7 +134,6 @@ ELSEWHERE = {
     "csv_import.import_csv",
     "staff.roles.end_sessions",
     "studio.create",
-    "studio_file.by_staff.import_own_file",
     "studio_file.load.import_rows",
 }
 

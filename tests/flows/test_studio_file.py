@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from studiogate.demo import demo_studio_file
 from studiogate.flows import studio_file
@@ -318,6 +320,9 @@ async def test_what_came_in_great_number_is_known_to_the_planner(connection: Con
 async def test_a_file_without_a_studio(connection: Connection) -> None:
     assert places(await load(connection, {})) == ["studio"]
     assert places(await load(connection, {"studio": None})) == ["studio"]
+    empty: list[Any] = [{}, [], "", 0, False]
+    for row in empty:
+        assert places(await load(connection, {"studio": row}))[0] in ("studio", "studio.id")
     document = changed(small_studio(), "studio.id", "x")
     document = changed(document, "leads.0.email", 5)
     assert places(await load(connection, document)) == ["studio.id", "leads[0].email"]
@@ -335,3 +340,50 @@ async def test_progress_is_reported(connection: Connection) -> None:
     heard: list[tuple[str, int, int]] = []
     await load(connection, small_studio(), progress=lambda *each: heard.append(each))
     assert [step for step, done, total in heard if done == total] == ["reading", "checking", "writing"]
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from([uid("x"), "\0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def spoiled_files(draw: st.DrawFn) -> bytes:
+    """Any bytes, any JSON, any rows in any sections, or the small studio with some values replaced or cut off."""
+    kind = draw(st.sampled_from(["bytes", "json", "sections", "values"]))
+    if kind == "bytes":
+        return draw(st.binary(max_size=60))
+    if kind == "json":
+        return json.dumps(draw(JUNK)).encode()
+    document = small_studio()
+    names = list(document)
+    if kind == "sections":
+        return json.dumps(draw(st.dictionaries(st.sampled_from(names), JUNK | st.lists(JUNK), max_size=4))).encode()
+    for _ in range(draw(st.integers(1, 3))):
+        _spoil(draw, document)
+    data = json.dumps(document).encode()
+    return data[: draw(st.sampled_from([len(data), len(data) // 2]))]
+
+
+def _spoil(draw: st.DrawFn, target: Any) -> None:
+    """Replace one value, however deep."""
+    while True:
+        key = draw(st.sampled_from(list(target) if isinstance(target, dict) else range(len(target))))
+        if not isinstance(target[key], dict | list) or not target[key] or draw(st.integers(0, 3)) == 0:
+            target[key] = draw(JUNK)
+            return
+        target = target[key]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=spoiled_files(), first_loaded=st.booleans())
+def test_whatever_is_wrong_with_a_file_has_a_place(prepared: dict[bool, str], data: bytes, first_loaded: bool) -> None:
+    async def attempt() -> studio_file.Outcome:
+        async with connected(prepared[first_loaded]) as opened:
+            return await load_text(opened, data, dry_run=True)
+
+    outcome = run(attempt())
+    assert all(fault.place and fault.message for fault in outcome.faults)
+    assert outcome.faults or outcome.sections

@@ -111,11 +111,13 @@ class ConsoleApp:
         return await match.route.handler(console) if refusal is None else console.error(refusal)
 
     async def _run_action(self, console: ConsoleRequest, match: Match) -> Answer:
-        form = await checks.read_form(self._runtime, console.http, console.person, match.route)
+        refusal, person = checks.permission_refusal(match.route, console.person), console.person
+        if match.route.takes_file and refusal is not None:
+            return console.refused(refusal)  # without reading the file
+        form = await checks.read_form(self._runtime, console.http, person, match.route)
         if isinstance(form, Refusal):
             return console.error(form)
         console.posted = form
-        refusal, person = checks.permission_refusal(match.route, console.person), console.person
         if refusal is not None and refusal.code is not Code.PASSWORD_REQUIRED:
             return console.refused(refusal)
         if person is not None and match.route.needs is not Audience.ANYBODY:

@@ -7,9 +7,10 @@ rolled back.
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from studiogate import clock
 from studiogate.domain.access import Access
@@ -32,9 +33,22 @@ from studiogate.storage import csv_import as storage
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import changes
+from studiogate.storage.studio_file.diff import RowChange
 
 ROUNDS = 5
 NOT_CHECKED = "was not checked: the file has too many faults. Correct the others first."
+MAX_ROWS = 1_000_000
+# Somebody corrects the first ones, which often have the same reason. Reading on would only take time.
+MAX_FAULTY_ROWS = 10_000
+
+
+class Changes(Protocol):
+    """Receives the rows that change, with the old and the new values."""
+
+    def restart(self) -> None:
+        """Forget what was noted: the rows are imported again, without those that have faults."""
+
+    def note(self, change: RowChange) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +67,7 @@ class CsvFile:
     skip_faults: bool = False
     quiet: bool = False
     progress: Progress = silent
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +119,7 @@ class _Run:
     source: CsvFile
     encoding: str = ""
     size: int = field(default=0)
+    names: dict[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -149,6 +165,7 @@ class _Run:
     async def _directory(self) -> Directory:
         values = await storage.studio_values(self.connection, self.access)
         rows = await storage.named_rows(self.connection, self.access, self.source.mapping.source)
+        self.names = {str(row["id"]): row["names"][0] for row in rows}
         named = (
             Named(
                 row["kind"],
@@ -163,8 +180,11 @@ class _Run:
 
     async def _stage(self, records: Iterator[Record], translator: Translator) -> None:
         batch: list[storage.Staged] = []
+        faulty = 0
         for number, record in enumerate(records):
             batch.append(staged_row(number, translator.translate(record)))
+            faulty += batch[-1].verdict == Verdict.FAULT
+            _refuse_too_many(number + 1, faulty, batch[-1])
             if len(batch) == storage.BATCH:
                 await storage.stage(self.connection, batch)
                 batch = []
@@ -189,32 +209,51 @@ class _Run:
         so that every row gets the verdict that it has without the faulty ones."""
         for _round in range(ROUNDS):
             await storage.number(self.connection)
-            await storage.remember_versions(self.connection, self.access, self.kind)
-            faults = await self._import_once()
+            faults = await self._import_once(columns)
             if not faults:
-                await storage.judge(self.connection, self.access, self.kind)
+                await storage.judge(self.connection, self.kind)
                 return
             marked = [(position, columns.name(csv_field(name)), message) for position, name, message in faults]
             await storage.mark_faults(self.connection, marked)
         await storage.give_up(self.connection, NOT_CHECKED)
 
-    async def _import_once(self) -> list[tuple[int, str, str]]:
+    async def _import_once(self, columns: Columns) -> list[tuple[int, str, str]]:
         """Import the accepted rows as a studio file; return its faults as (position, field, message)."""
+        lines = array("l")
         with tempfile.TemporaryFile() as file:
             studio = json.dumps({"id": str(self.access.studio_id)})
             file.write(f'{{"studio": {studio}, "{self.source.mapping.kind.section}": ['.encode())
             separator = ""
             async for rows in storage.accepted(self.connection):
                 file.write((separator + ",\n".join(row["row"] for row in rows)).encode())
+                lines.extend(row["line"] for row in rows)
                 separator = ",\n"
             file.write(b"]}")
-            options = Options(quiet=self.source.quiet)
+            options = Options(quiet=self.source.quiet, on_change=self._noting(lines, columns))
             outcome = await import_studio_file(self.connection, self.access, file, options, self.source.progress)
         if isinstance(outcome, Refusal):
             raise AssertionError("the access was checked")
         return [placed(fault.place, fault.message) for fault in outcome.faults]
 
     # Reporting.
+
+    def _noting(self, lines: Sequence[int], columns: Columns) -> Callable[[RowChange], None] | None:
+        """Return what passes on the changed rows of a studio file as those of this file."""
+        noted = self.source.changes
+        if noted is None:
+            return None
+        noted.restart()
+
+        def note(change: RowChange) -> None:
+            position, _, _ = placed(change.place, "")
+            fields = {columns.name(csv_field(name)): self._named(values) for name, values in change.fields.items()}
+            noted.note(change._replace(place=f"Line {lines[position]}", fields=fields))
+
+        return note
+
+    def _named(self, values: list[object]) -> list[object]:
+        """Return the old and the new value of a field, with the names of rows instead of their ids."""
+        return [self.names.get(each, each) if isinstance(each, str) else each for each in values]
 
     async def _report(self, applied: bool) -> None:
         self.source.write(csv_line(HEADER))
@@ -228,3 +267,14 @@ class _Run:
         changed = {name: [None, value] for name, value in given.items()}
         subject = Subject("studio", self.access.studio_id)
         await audit.add(self.connection, self.access, Entry("studio.import_csv", subject, changed, self.source.name))
+
+
+def _refuse_too_many(rows: int, faulty: int, last: storage.Staged) -> None:
+    """Stop reading a file that has more rows than are imported at once, or that cannot be meant this way."""
+    if rows > MAX_ROWS:
+        raise UnreadableFileError(f"The file has more than {MAX_ROWS:,} rows. Import it in parts.")
+    if faulty > MAX_FAULTY_ROWS:
+        where = f"Line {last.line}, {last.column}" if last.column else f"Line {last.line}"
+        raise UnreadableFileError(
+            f"More than {MAX_FAULTY_ROWS:,} rows have faults, so the rest was not read. {where}: {last.reason}."
+        )

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from studiogate.domain.access import Access
+from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
 
 BATCH = 2_000
 
@@ -18,7 +20,7 @@ PREPARE = """
         verdict text, "column" text, reason text) on commit drop;
     create temp table csv_decisions (
         n integer primary key, line integer, external_id text, row_id uuid, price_id uuid, row text, verdict text,
-        "column" text, reason text, position integer, before text) on commit drop"""
+        "column" text, reason text, position integer) on commit drop"""
 
 # The table of each kind, the condition under which a stored row (o) has the key of a staged one (r), and the name of
 # the person whose row it is.
@@ -85,30 +87,14 @@ FACTS = {
     for kind, table in TABLES.items()
 }
 
-# What identifies the version of a stored row (t): an import writes only rows that differ. A product's price is part of
-# the same row of the file.
-VERSIONS = {
-    "members": "t.xmin::text",
-    "memberships": "t.xmin::text",
-    "schedule": "t.xmin::text",
-    "products": """t.xmin::text || ' ' || coalesce(
-        (select p.xmin::text from prices p where p.studio_id = $1 and p.id = d.price_id), '')""",
-    "leads": "t.xmin::text",
-}
-REMEMBER = {
-    kind: f"""
-        update csv_decisions d set before = {VERSIONS[kind]} from {table} t
-        where t.studio_id = $1 and t.id = d.row_id and d.verdict is null"""
-    for kind, table in TABLES.items()
-}
-JUDGE = {
-    kind: f"""
-        update csv_decisions d
-        set verdict = case when d.before is null then 'created' when d.before = {VERSIONS[kind]} then 'unchanged'
-                           else 'updated' end
-        from {table} t where t.studio_id = $1 and t.id = d.row_id and d.verdict is null"""
-    for kind, table in TABLES.items()
-}
+# The import has found the rows that differ. A product's price is part of the same row of the file.
+JUDGE = """
+    update csv_decisions d set verdict = j.verdict
+    from (select r.n, case when c.id is null and p.id is null then 'unchanged' when not c.existing then 'created'
+                           else 'updated' end as verdict
+          from csv_decisions r left join {change} c on c.id = r.row_id left join change_prices p on p.id = r.price_id
+          where r.verdict is null) j
+    where d.n = j.n"""
 
 # The same order in which the rows are written to a studio file: a fault there names a row by its position.
 NUMBER = """
@@ -199,19 +185,14 @@ async def number(connection: Connection) -> None:
 
 
 async def accepted(connection: Connection) -> AsyncIterator[Sequence[Record]]:
-    cursor = await connection.cursor("select row from csv_decisions where verdict is null order by n")
+    cursor = await connection.cursor("select line, row from csv_decisions where verdict is null order by n")
     while rows := await cursor.fetch(BATCH):
         yield rows
 
 
-async def remember_versions(connection: Connection, access: Access, kind: str) -> None:
-    """Remember the versions of the stored rows before the import."""
-    await connection.execute(REMEMBER[kind], access.studio_id)
-
-
-async def judge(connection: Connection, access: Access, kind: str) -> None:
-    """Give their verdicts to the rows that were imported, by the versions of the stored rows before and after."""
-    await connection.execute(JUDGE[kind], access.studio_id)
+async def judge(connection: Connection, kind: str) -> None:
+    """Give their verdicts to the rows that were imported. Must run in the transaction of the import."""
+    await connection.execute(JUDGE.format(change=TABLE_OF_SECTION[KINDS[kind].section].change))
 
 
 async def mark_faults(connection: Connection, faults: Sequence[tuple[int, str, str]]) -> None:

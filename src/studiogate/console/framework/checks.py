@@ -103,13 +103,14 @@ def permission_refusal(route: Route, person: Person | None) -> Refusal | None:
 
 
 async def read_form(runtime: Runtime, request: Request, person: Person | None, route: Route) -> Posted | Refusal:
-    """Read a form that one of our own pages sent; files, and as much as the longest form, only of somebody who is
-    signed in. A form that waits for somebody to sign in again has values as long as theirs."""
+    """Read a form that one of our own pages sent; as much as the longest form only of somebody who is signed in, and a
+    file only for the action that takes one. A form that waits for somebody to sign in again has values as long as
+    theirs."""
     if not csrf.is_same_origin(request, runtime.settings.public_url):
         return EXPIRED_PAGE
     body = posted.MAXIMUM_ANONYMOUS_BODY if person is None else posted.MAXIMUM_BODY
     value = posted.MAXIMUM_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAXIMUM_VALUE
-    return await posted.read(request, FormLimits(body, value, with_files=person is not None))
+    return await posted.read(request, FormLimits(body, value, with_file=route.takes_file))
 
 
 def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:

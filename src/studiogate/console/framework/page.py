@@ -37,6 +37,7 @@ class Route(NamedTuple):
     needs: Needs
     handler: Handler
     form_check: FormCheck | None = None
+    takes_file: bool = False
 
     @property
     def segments(self) -> Sequence[str]:
@@ -58,19 +59,23 @@ def page(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
     return _declare(method, path, needs)
 
 
-def action(method: str, path: str, needs: Needs, form_check: FormCheck | None = None) -> Callable[[Handler], Handler]:
+def action(
+    method: str, path: str, needs: Needs, form_check: FormCheck | None = None, *, takes_file: bool = False
+) -> Callable[[Handler], Handler]:
     """Declare what a form does; ``method`` is POST. ``form_check`` comes before a dangerous action asks for the
     password: nobody types it for a form that is refused anyway."""
     if method != "POST":
         raise ValueError("browsers send forms with POST")
-    return _declare(method, path, needs, form_check)
+    return _declare(method, path, needs, form_check, takes_file)
 
 
-def _declare(method: str, path: str, needs: Needs, form_check: FormCheck | None = None) -> Callable[[Handler], Handler]:
+def _declare(
+    method: str, path: str, needs: Needs, form_check: FormCheck | None = None, takes_file: bool = False
+) -> Callable[[Handler], Handler]:
     def declare(handler: Handler) -> Handler:
         if any((each.method, each.path) == (method, path) for each in ROUTES):
             raise ValueError(f"{method} {path} is declared twice")
-        ROUTES.append(Route(method, path, needs, handler, form_check))
+        ROUTES.append(Route(method, path, needs, handler, form_check, takes_file))
         return handler
 
     return declare

@@ -1,4 +1,4 @@
-"""Read a posted form: its text fields in order, and the small files of signed-in people.
+"""Read a posted form: its text fields in order, and the file of an action that takes one.
 
 A form that changes something shows all its values and sends all of them back. Two people who edit the same thing must
 not undo each other's changes, so such a form also carries what it showed (``seen``, as short hashes), and fields that
@@ -8,7 +8,8 @@ come back as they were shown do not count as given.
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, NamedTuple, cast
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.web import urlencoded
@@ -17,7 +18,8 @@ from studiogate.web.request import Request
 
 MAXIMUM_BODY = 512 * 1024
 MAXIMUM_ANONYMOUS_BODY = 256 * 1024  # a page repeats it, while somebody signs in again to send it
-MAXIMUM_UPLOAD = 2 * 1024 * 1024 + 64 * 1024  # a file of an import, and the fields beside it
+MAX_FILE = 1024 * 1024 * 1024
+FILE_IN_MEMORY = 1024 * 1024  # beyond that it is on disk
 MAXIMUM_FIELDS = 2_000
 # Characters of a value: twice those of the longest field of any form, and of a form for people who are not signed in.
 # A longer value is refused before any page could repeat it.
@@ -33,24 +35,24 @@ BROKEN = Refusal(Code.INVALID_HTTP, {"problem": "the form could not be read"})
 
 
 class FormLimits(NamedTuple):
-    """How long a body and each value of it may be, and whether files may be in it."""
+    """How long a body and each value of it may be, and whether a file may be in it."""
 
     body: int = MAXIMUM_BODY
     value: int = MAXIMUM_VALUE
-    with_files: bool = True
+    with_file: bool = False
 
 
 class UploadedFile(NamedTuple):
     name: str
-    content: bytes
+    content: BinaryIO
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The fields of a form; ``lists`` has all values of each name, ``files`` the file of each name."""
+    """The fields of a form; ``lists`` has all values of each name."""
 
     lists: Mapping[str, list[str]] = field(default_factory=dict)
-    files: Mapping[str, UploadedFile] = field(default_factory=dict)
+    file: UploadedFile | None = None
 
     @property
     def first(self) -> dict[str, str]:
@@ -89,7 +91,7 @@ def _short_hash(value: str) -> str:
 
 async def read(request: Request, limits: FormLimits) -> Posted | Refusal:
     """Read the body of a form, within its limits. PostgreSQL stores no U+0000, so it is removed."""
-    boundary = boundary_of(request.headers.get(b"content-type", b"")) if limits.with_files else None
+    boundary = boundary_of(request.headers.get(b"content-type", b"")) if limits.with_file else None
     form = await (_read_fields(request, limits.body) if boundary is None else _read_parts(request, boundary))
     if isinstance(form, Posted):
         for name, values in form.lists.items():
@@ -119,37 +121,50 @@ async def _read_fields(request: Request, maximum: int) -> Posted | Refusal:
 async def _read_parts(request: Request, boundary: bytes) -> Posted | Refusal:
     parts, reader = _Parts(), MultipartReader(boundary)
     try:
-        refusal = await request.stream(MAXIMUM_UPLOAD, lambda chunk: parts.take(reader, chunk))
+        refusal = await request.stream(MAX_FILE + MAXIMUM_BODY, lambda chunk: parts.take(reader, chunk))
         if refusal is not None:
             return refusal
         reader.close()
     except MultipartError:
         return BROKEN
-    return Posted(parts.lists, parts.files)
+    except OSError:
+        return Refusal(Code.STORAGE_UNAVAILABLE)
+    return Posted(parts.lists, parts.file)
 
 
 class _Parts:
-    """The parts of one body, as they arrive."""
+    """The parts of one body, as they arrive: fields, and one file. A field without a file's name has no file."""
 
     def __init__(self) -> None:
         self.lists: dict[str, list[str]] = {}
-        self.files: dict[str, UploadedFile] = {}
+        self.file: UploadedFile | None = None
         self._begun = PartBegins("", None)
-        self._content = bytearray()
+        self._text = bytearray()
+        self._text_size = 0
 
     def take(self, reader: MultipartReader, chunk: bytes) -> None:
         for event in reader.feed(chunk):
             if isinstance(event, PartBegins):
-                self._begun, self._content = event, bytearray()
+                self._begin(event)
             elif isinstance(event, PartData):
-                self._content += event.content
-            else:
-                self._end()
+                self._add(event.content)
+            elif self._begun.filename is None:
+                text = self._text.decode("utf-8", "replace").replace("\0", "")
+                self.lists.setdefault(self._begun.name, []).append(text)
 
-    def _end(self) -> None:
-        name, filename = self._begun
-        if filename is None:
-            text = self._content.decode("utf-8", "replace").replace("\0", "")
-            self.lists.setdefault(name, []).append(text)
-        elif filename:
-            self.files[name] = UploadedFile(filename, bytes(self._content))
+    def _begin(self, part: PartBegins) -> None:
+        self._begun, self._text = part, bytearray()
+        if part.filename:
+            if self.file is not None:
+                raise MultipartError("it has more than one file")
+            content = SpooledTemporaryFile(FILE_IN_MEMORY)  # noqa: SIM115 (it is gone with the request)
+            self.file = UploadedFile(part.filename, cast(BinaryIO, content))
+
+    def _add(self, content: bytes) -> None:
+        if self._begun.filename and self.file is not None:
+            self.file.content.write(content)
+            return
+        self._text_size += len(content)
+        if self._text_size > MAXIMUM_BODY:
+            raise MultipartError("its fields are too long")
+        self._text += content

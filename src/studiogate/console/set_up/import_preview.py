@@ -1,66 +1,163 @@
-"""What a preview shows of an import: how many rows change, and the first of them, with values of bounded length."""
+"""Run the import of a kept file, and write down beside it what the pages show: its progress, every change with the old
+and the new values, and what is left out."""
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import BinaryIO, NamedTuple
 
+import structlog
+
+from studiogate import clock
+from studiogate.domain.access import Access
+from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.verdicts import HEADER, Verdict
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.studio_file.faults import Fault
+from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
+from studiogate.flows.staff_flow import RepeatedFormError
+from studiogate.flows.studio_file import Options, Outcome, import_studio_file
+from studiogate.storage.db.own_loop import run_in_own_loop
+from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.import_files import CHANGES, OTHERS, ImportFile, State
 from studiogate.storage.studio_file.diff import RowChange
 
-SHOWN = 500  # lines on the page
-LONGEST_VALUE = 200  # characters
+LONGEST_VALUE = 2_000  # characters
+SECONDS_BETWEEN_STATES = 0.5
+BROKEN_DATABASE = (OverloadedError, DatabaseUnavailableError, TransactionConflictError)
+TRY_AGAIN = "The database was out of reach or busy. Choose the file again: the preview shows what is still to be done."
+REPEATED = "This import was confirmed twice from the same page. Choose the file again to see what is still to be done."
+FAILED = "The import failed because of a fault of the service. Whoever runs the service finds it in the log."
+log = structlog.get_logger()
 
 
-class FieldChange(NamedTuple):
-    """One line: a field of a row, before and after. Only the first line of a row says which row it is."""
+class Wanted(NamedTuple):
+    """What to import, and how to read it; ``mapping`` is None for a studio file."""
 
-    place: str
-    created: bool
     name: str
-    before: str
-    after: str
+    mapping: ColumnMapping | None
+    apply: bool = False
+    skip_faults: bool = False
+    quiet: bool = False
+
+
+class _ReplacedError(Exception):
+    """The person has chosen another file: nobody will look at this one."""
 
 
 @dataclass(slots=True)
-class Preview:
-    """Collects the changes while the import runs, which may be in another thread."""
+class _Report:
+    """What is found while the import runs."""
 
-    changes: list[FieldChange] = field(default_factory=list)
-    row_count: int = 0
-    _faults: list[Sequence[str]] = field(default_factory=list)
-    _others: list[Sequence[str]] = field(default_factory=list)
-    is_cut: bool = False
+    kept: ImportFile
+    state: State
+    changes: BinaryIO
+    others: BinaryIO
+    change_count: int = 0
+    other_count: int = 0
+    written_at: float = 0.0
+
+    def progress(self, step: str, done: int, total: int) -> None:
+        if not self.kept.path.exists():
+            raise _ReplacedError
+        if clock.monotonic() - self.written_at >= SECONDS_BETWEEN_STATES:
+            self.written_at = clock.monotonic()
+            self.kept.write_state({**self.state, "step": step, "percent": 100 * done // max(total, 1)})
+
+    def restart(self) -> None:
+        """Forget the changes: the rows are imported again without some of them."""
+        self.changes.seek(0)
+        self.changes.truncate()
+        self.change_count = 0
 
     def note(self, change: RowChange) -> None:
-        """Take a row that a studio file changes."""
-        self.row_count += 1
-        for number, (name, (before, after)) in enumerate(change.fields.items()):
-            if len(self.changes) == SHOWN:
-                self.is_cut = True
-                return
-            place = "" if number else change.place
-            self.changes.append(FieldChange(place, change.created, name, _text(before), _text(after)))
+        self.change_count += 1
+        given = ((name, *values) for name, values in change.fields.items() if values[1] or not change.created)
+        fields = [[name, _text(old), _text(new)] for name, old, new in given]
+        _write(self.changes, {"place": change.place, "created": change.created, "fields": fields})
 
-    def write(self, verdicts: str) -> None:
-        """Take the verdicts of some rows of a CSV file, as lines of CSV."""
-        for row in csv.reader(io.StringIO(verdicts, newline="")):
-            if tuple(row) == HEADER:
-                continue
-            self.row_count += 1
-            kept = self._faults if row[2] == Verdict.FAULT else self._others
-            if len(kept) < SHOWN:
-                kept.append([_text(each) for each in row])
-            else:
-                self.is_cut = True
+    def verdicts(self, text: str) -> None:
+        """Take the verdicts of some rows of a CSV file, as lines of CSV. Those that say nothing are left out."""
+        for line, _id, verdict, _row, column, reason in csv.reader(io.StringIO(text, newline="")):
+            if reason and line != HEADER[0]:
+                self.left_out({"place": f"Line {line}", "verdict": verdict, "field": column, "message": reason})
 
-    @property
-    def rows(self) -> list[Sequence[str]]:
-        """The verdicts of a CSV file by line, faults first: they are what somebody has to correct."""
-        return [*self._faults, *self._others][:SHOWN]
+    def faults(self, faults: Iterable[Fault], verdict: str) -> None:
+        for each in faults:
+            self.left_out({"place": each.place, "verdict": verdict, "field": "", "message": each.message})
+
+    def left_out(self, row: dict[str, str]) -> None:
+        self.other_count += 1
+        _write(self.others, row)
+
+    def finish(self, result: State) -> None:
+        self.changes.flush()
+        self.others.flush()
+        counts = {"change_count": self.change_count, "other_count": self.other_count}
+        self.kept.write_state({**self.state, **counts, "step": "done", **result})
+
+
+def run_import(dsn: str, access: Access, kept: ImportFile, locked: BinaryIO, wanted: Wanted) -> None:
+    """Import the file, or find out what that would change. Runs in a thread of its own, for minutes if need be."""
+    with locked, kept.create(CHANGES) as changes, kept.create(OTHERS) as others:
+        state = kept.state
+        if state is None:
+            return
+        report = _Report(kept, state, changes, others)
+        try:
+            report.progress("reading", 0, 1)
+            outcome = run_in_own_loop(dsn, lambda database: _imported(database, access, locked, wanted, report))
+        except _ReplacedError:
+            kept.remove()
+        except RepeatedFormError:
+            report.finish({"refused": REPEATED})
+        except BROKEN_DATABASE as error:
+            log.warning("import not run", problem=type(error).__name__)
+            report.finish({"refused": TRY_AGAIN})
+        except Exception:
+            log.exception("import failed")
+            report.finish({"refused": FAILED})
+        else:
+            result = _result(outcome, report)
+            report.finish(result)
+            if result.get("applied"):
+                kept.path.unlink(missing_ok=True)
+
+
+async def _imported(
+    database: Database, access: Access, file: BinaryIO, wanted: Wanted, report: _Report
+) -> Outcome | CsvOutcome | Refusal:
+    async with database.connection() as connection:
+        if wanted.mapping is None:
+            options = Options(dry_run=not wanted.apply, quiet=wanted.quiet, on_change=report.note)
+            return await import_studio_file(connection, access, file, options, report.progress)
+        choices = (wanted.apply, wanted.skip_faults, wanted.quiet)
+        source = CsvFile(file, wanted.name, wanted.mapping, report.verdicts, *choices, report.progress, report)
+        return await import_csv(connection, access, source)
+
+
+def _result(outcome: Outcome | CsvOutcome | Refusal, report: _Report) -> State:
+    """Return what the page says at its top. What was not applied can be tried again."""
+    if isinstance(outcome, Refusal):
+        return {"refused": " ".join(fault.msg for fault in outcome.faults) or outcome.message}
+    if isinstance(outcome, CsvOutcome):
+        return {**asdict(outcome), "faults": outcome.faults, "apply": outcome.applied}
+    report.faults(outcome.faults, Verdict.FAULT)
+    report.faults(outcome.warnings, "warning")
+    sections = outcome.sections.values()
+    counts = {name: sum(getattr(each, name) for each in sections) for name in ("created", "updated", "unchanged")}
+    applied = report.state["apply"] and not outcome.faults
+    return {"counts": counts, "faults": outcome.fault_count, "applied": applied, "apply": applied}
+
+
+def _write(file: BinaryIO, row: object) -> None:
+    file.write(json.dumps(row).encode() + b"\n")
 
 
 def _text(value: object) -> str:
-    text = "" if value is None else str(value)
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "\N{HORIZONTAL ELLIPSIS}"

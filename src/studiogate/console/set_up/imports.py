@@ -1,108 +1,116 @@
 """Import a studio file or a CSV file: first a preview of every change, then the import itself.
 
-Between the two the file is kept on the server, for an hour at most; the preview carries a token that reads it back.
+Both run in the background, because they take minutes for a large file. The file is kept on the server meanwhile, for
+an hour at most, and has a page of its own: it shows the progress, then the changes, then what was imported.
 """
 
 import asyncio
-import io
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import BinaryIO
 
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.paging import AFTER
+from studiogate.console.framework.posted import MAX_FILE
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.set_up.import_preview import SHOWN, Preview
-from studiogate.domain.access import Access
+from studiogate.console.set_up.import_preview import Wanted, run_import
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.mapping import WrongMappingError
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
 from studiogate.flows.csv_mappings import GENERIC, load_mapping, preset_names
 from studiogate.flows.forms.upload import room_refusal
-from studiogate.flows.studio_file import Options, Outcome
-from studiogate.flows.studio_file.by_staff import import_own_file
 from studiogate.storage import import_files
-from studiogate.storage.db.own_loop import run_in_own_loop
-from studiogate.storage.db.pool import Database
-from studiogate.storage.import_files import Owner
+from studiogate.storage.db.own_loop import WORK
+from studiogate.storage.import_files import CHANGES, OTHERS, ImportFile, Owner, State
 from studiogate.storage.upload_folder import DiskFullError, UploadFolder
 from studiogate.web.response import Answer
 
 IMPORT = "/console/import"
-MAXIMUM_FILE = 2 * 1024 * 1024
 STUDIO_FILE = "studio"
+DONE = "done"
 GONE = Refusal(Code.VALIDATION_ERROR, faults=[Fault(("file",), "gone", "The file is no longer kept. Choose it again.")])
 # The names of presets with their titles, the generic one first.
 PRESETS = [(each, each.capitalize()) for each in sorted(preset_names(), key=lambda name: (name != GENERIC, name))]
 
 
-class Wanted(NamedTuple):
-    """What to import, and how to read it."""
-
-    kind: str
-    mapping: str
-    dates: str
-    name: str
-    content: bytes
-    quiet: bool
-
-
 @page("GET", "/import", Permission.IMPORT)
 async def show(request: ConsoleRequest) -> Answer:
-    return request.render("set_up/import.html", kinds=list(KINDS), presets=PRESETS, megabytes=MAXIMUM_FILE >> 20)
+    return request.render("set_up/import.html", kinds=list(KINDS), presets=PRESETS, megabytes=MAX_FILE >> 20)
 
 
-@action("POST", "/import/preview", Permission.IMPORT)
+@action("POST", "/import/preview", Permission.IMPORT, takes_file=True)
 async def preview(request: ConsoleRequest) -> Answer:
-    wanted = _uploaded(request)
+    wanted, file = _wanted(request.form), request.posted.file
+    if file is None or not file.content.tell():
+        return request.refused(_refusal("file", "Choose a file"), IMPORT)
     if isinstance(wanted, Refusal):
         return request.refused(wanted, IMPORT)
-    found = Preview()
-    outcome = await _import(request, wanted, found, apply=False)
-    token = outcome if isinstance(outcome, Refusal) else await _keep(request, wanted.content)
-    if isinstance(token, Refusal):
-        return request.refused(token, IMPORT)
-    values: dict[str, Any] = {"wanted": wanted, "outcome": outcome, "token": token, "preview": found, "shown": SHOWN}
-    return request.render("set_up/preview.html", **values)
+    read_as = {name: request.form[name] for name in ("kind", "mapping", "dates") if name in request.form}
+    wanted = wanted._replace(name=file.name[:200])
+    state = {"name": wanted.name, **read_as, "apply": False, "step": "waiting"}
+    kept = await _keep(request, file.content, state)
+    if isinstance(kept, Refusal):
+        return request.refused(kept, IMPORT)
+    await _submit(request, kept, wanted)
+    return request.redirect(f"{IMPORT}/{kept.token}")
 
 
-@action("POST", "/import/apply", Permission.IMPORT)
+@page("GET", "/import/{token}", Permission.IMPORT)
+async def show_import(request: ConsoleRequest) -> Answer:
+    kept = _kept(request)
+    state = kept.state if kept is not None else None
+    if kept is None or state is None:
+        return request.error(GONE)
+    is_locked = kept.is_locked
+    state = kept.state or state  # it may have ended a moment ago
+    done = state["step"] == DONE
+    rows = _rows(request, kept, state) if done and "refused" not in state else {}
+    interrupted = not done and not is_locked
+    return request.render("set_up/preview.html", state=state, done=done, interrupted=interrupted, **rows)
+
+
+@action("POST", "/import/{token}/apply", Permission.IMPORT)
 async def apply(request: ConsoleRequest) -> Answer:
-    wanted = await _kept(request)
-    outcome = wanted if isinstance(wanted, Refusal) else await _import(request, wanted, Preview(), apply=True)
-    if isinstance(outcome, Refusal):
-        return request.refused(outcome, IMPORT)
-    if isinstance(outcome, Outcome) and outcome.faults:
-        return request.refused(Refusal(Code.VALIDATION_ERROR, faults=[_fault(outcome.faults[0].message)]), IMPORT)
-    return request.redirect("/console/welcome", toast=_summary(outcome))
+    kept = _kept(request)
+    state = kept.state if kept is not None else None
+    wanted = GONE if state is None else _wanted(state)
+    if kept is None or state is None or isinstance(wanted, Refusal):
+        return request.error(GONE)
+    if not state["apply"] and state["step"] == DONE:
+        skip_faults, quiet = request.form.get("skip_faults") == "yes", request.form.get("quiet") == "on"
+        chosen = wanted._replace(name=state["name"], apply=True, skip_faults=skip_faults, quiet=quiet)
+        await _submit(request, kept, chosen)
+    return request.redirect(f"{IMPORT}/{kept.token}")
 
 
-async def _import(
-    request: ConsoleRequest, wanted: Wanted, found: Preview, *, apply: bool
-) -> Outcome | CsvOutcome | Refusal:
-    """Run the import outside the event loop; without ``apply`` it is rolled back after everything was checked."""
-    address, access = request.runtime.settings.database_url, request.access
-    if address is None:
-        raise AssertionError("a runtime has the address of its database")
-    if wanted.kind == STUDIO_FILE:
-        options = Options(dry_run=not apply, quiet=wanted.quiet, on_change=found.note)
-        return await run_in_own_loop(address, lambda database: _import_file(database, access, wanted, options))
-    try:
-        mapping = load_mapping(wanted.mapping, KINDS[wanted.kind], [wanted.dates] if wanted.dates else [])
-    except WrongMappingError as wrong:
-        return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("dates",), "format", each) for each in wrong.faults])
-    file = io.BytesIO(wanted.content)
-    source = CsvFile(file, wanted.name, mapping, found.write, apply=apply, skip_faults=apply, quiet=wanted.quiet)
-    return await run_in_own_loop(address, lambda database: _import_csv(database, access, source))
+def _rows(request: ConsoleRequest, kept: ImportFile, state: State) -> State:
+    """Return the list that the page shows: what is left out, if anything is, or every change."""
+    shown = request.query.get("show")
+    if shown not in (CHANGES, OTHERS):
+        shown = OTHERS if state["faults"] else CHANGES
+    after = request.query.get(AFTER, "")
+    found = kept.page(shown, int(after) if after.isascii() and after.isdecimal() and len(after) < 16 else 0)
+    return {"shown": shown, "rows": found.rows, "next": found.after, "is_later": bool(after)}
 
 
-async def _import_file(database: Database, access: Access, wanted: Wanted, options: Options) -> Outcome | Refusal:
-    async with database.connection() as connection:
-        return await import_own_file(connection, access, io.BytesIO(wanted.content), options)
-
-
-async def _import_csv(database: Database, access: Access, source: CsvFile) -> CsvOutcome | Refusal:
-    async with database.connection() as connection:
-        return await import_csv(connection, access, source)
+async def _submit(request: ConsoleRequest, kept: ImportFile, wanted: Wanted) -> None:
+    """Let the file be imported when it is its studio's turn, unless somebody has asked for that already."""
+    dsn, access = request.runtime.settings.database_url, request.access
+    if dsn is None or access.staff is None:
+        raise AssertionError("a runtime has the address of its database, and a person of the studio asks")
+    locked = kept.lock()
+    while locked is None and (kept.state or {}).get("step") == DONE and kept.path.exists():
+        await asyncio.sleep(0.01)  # the preview was written a moment ago, and its lock is about to be released
+        locked = kept.lock()
+    state = kept.state
+    if locked is None or state is None or state["apply"]:
+        return
+    if not wanted.apply:
+        # A preview does not use up its form's token: it changes nothing.
+        access = replace(access, staff=replace(access.staff, form=None))
+    kept.write_state({**state, "apply": wanted.apply, "step": "waiting"})
+    WORK.submit(access.studio_id, lambda: run_import(dsn, access, kept, locked, wanted))
 
 
 def _folder(request: ConsoleRequest) -> UploadFolder:
@@ -113,55 +121,33 @@ def _owner(request: ConsoleRequest) -> Owner:
     return Owner(request.access.studio_id, request.signed_in.session.account_id)
 
 
-async def _keep(request: ConsoleRequest, content: bytes) -> str | Refusal:
-    """Keep the file for the import; return the token that the preview carries."""
+async def _keep(request: ConsoleRequest, content: BinaryIO, state: State) -> ImportFile | Refusal:
     full = room_refusal(request.runtime.settings)
     if full is not None:
         return full
     try:
-        return await asyncio.to_thread(import_files.keep, _folder(request), _owner(request), content)
+        return await asyncio.to_thread(import_files.keep, _folder(request), _owner(request), content, state)
     except DiskFullError:
         return Refusal(Code.STORAGE_UNAVAILABLE)
 
 
-async def _kept(request: ConsoleRequest) -> Wanted | Refusal:
-    """Return the file of the preview."""
-    token = request.form.get("token", "")
-    content = await asyncio.to_thread(import_files.read, _folder(request), _owner(request), token)
-    return GONE if content is None else _wanted(request, request.form.get("filename", ""), content)
+def _kept(request: ConsoleRequest) -> ImportFile | None:
+    return import_files.find(_folder(request), _owner(request), request.params["token"])
 
 
-def _uploaded(request: ConsoleRequest) -> Wanted | Refusal:
-    """Return the file of the form, with how it is to be read."""
-    file = request.posted.files.get("file")
-    if file is None or not file.content:
-        return _no_file()
-    return _wanted(request, file.name, file.content)
+def _wanted(given: Mapping[str, str]) -> Wanted | Refusal:
+    """Return how a file is to be read, as the form or the kept state says."""
+    kind, mapping = given.get("kind", STUDIO_FILE), given.get("mapping", GENERIC)
+    if kind == STUDIO_FILE:
+        return Wanted("", None)
+    if kind not in KINDS or mapping not in preset_names():
+        return _refusal("kind", "Choose what the file holds")
+    dates = given.get("dates", "").strip()
+    try:
+        return Wanted("", load_mapping(mapping, KINDS[kind], [dates] if dates else []))
+    except WrongMappingError as wrong:
+        return _refusal("dates", *wrong.faults)
 
 
-def _wanted(request: ConsoleRequest, name: str, content: bytes) -> Wanted | Refusal:
-    if len(content) > MAXIMUM_FILE:
-        return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": MAXIMUM_FILE})
-    form = request.form
-    kind = form.get("kind", STUDIO_FILE)
-    mapping = form.get("mapping", GENERIC)
-    if (kind != STUDIO_FILE and kind not in KINDS) or mapping not in preset_names():
-        return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("kind",), "enum", "Choose what the file holds")])
-    return Wanted(kind, mapping, form.get("dates", "").strip(), name[:200], content, form.get("quiet") == "on")
-
-
-def _no_file() -> Refusal:
-    return Refusal(Code.VALIDATION_ERROR, faults=[_fault("Choose a file")])
-
-
-def _fault(message: str) -> Fault:
-    return Fault(("file",), "file", message)
-
-
-def _summary(outcome: Outcome | CsvOutcome) -> str:
-    if isinstance(outcome, CsvOutcome):
-        counted = outcome.counts
-    else:
-        sections = outcome.sections.values()
-        counted = {name: sum(getattr(each, name) for each in sections) for name in ("created", "updated", "unchanged")}
-    return "Imported: " + ", ".join(f"{count} {name}" for name, count in counted.items() if count) + "."
+def _refusal(field: str, *messages: str) -> Refusal:
+    return Refusal(Code.VALIDATION_ERROR, faults=[Fault((field,), "invalid", each) for each in messages])

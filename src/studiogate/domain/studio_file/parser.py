@@ -68,7 +68,7 @@ def _section(window: Window, name: str) -> Iterator[Element | Fault]:
     if name == STUDIO.name:
         yield _element(window, name, name)
     elif name not in SECTION_BY_NAME:
-        yield Fault(json.dumps(name[:60])[1:-1], "is no section of a studio file")
+        yield Fault(json.dumps(name[:60])[1:-1] or '""', "is no section of a studio file")
         _pass_over(window)
     elif window.peek() == "[":
         for place in _items(window, name):

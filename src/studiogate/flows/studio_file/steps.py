@@ -37,6 +37,9 @@ from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import TABLES
 
 EMAILS = 500
+# Somebody corrects the first ones, which often have the same reason. Reading on would only take time.
+MAX_FAULTS = 10_000
+TOO_MANY = "the rest of the file was not read, because it has too many faults"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,17 @@ class Import:
     async def run(self, access: Access) -> Outcome:
         studio = StudioRow(self._studio_in_the_file(), await own_row.read(self._connection, access), self._faults)
         if studio.identified and not studio.is_of(access):
-            return refused(Faults([Fault("studio.id", "is not the studio to import into")]), self._warnings)
+            return refused(
+                Faults(
+                    [
+                        Fault(
+                            "studio.id",
+                            "is of another studio. Whoever runs the service can load it with `studiogate import`",
+                        )
+                    ]
+                ),
+                self._warnings,
+            )
         await stage.prepare(self._connection)
         await schedule_effects.prepare(self._connection)
         await payment_effects.prepare(self._connection)
@@ -87,7 +100,7 @@ class Import:
             row = read_studio(self._file.read)
         except BrokenFileError:
             # Reported when the file is read as a whole.
-            return {}
+            return None
         if row is None:
             self._faults.add(Fault(STUDIO.name, "is required, once"))
         return row
@@ -104,6 +117,9 @@ class Import:
                 if rows.full:
                     await rows.flush(self._connection)
                     self._progress("reading", self._file.tell(), self._size)
+                if self._faults.count > MAX_FAULTS:
+                    rows.fault(Fault(each.place, TOO_MANY))
+                    return False
         except BrokenFileError as broken:
             rows.fault(Fault(broken.place, broken.message))
             return False

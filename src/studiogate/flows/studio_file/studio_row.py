@@ -36,7 +36,7 @@ class StudioRow:
         self._stored = stored
         self._values: dict[str, Any] = {}
         self._faults = faults
-        if row:
+        if row is not None:
             self._read(row)
         self.setting = self._setting_now()
 
