@@ -16,7 +16,7 @@ from studiogate.storage.db.pool import Connection
 OTHER_STUDIO = Fault(
     ("file",),
     "other_studio",
-    "The file is of another studio, or names none. Whoever runs the service can load it with `studiogate import FILE`.",
+    "The file is of another studio, or names none. The service's operator can load it with `studiogate import FILE`.",
 )
 
 
