@@ -70,6 +70,10 @@ _.worker
 _.GIFT_CARD
 _.RETAIL
 
+# What inspect reads from a function.
+_.__annotations__
+_.__signature__
+
 # What templates of the console read.
 _.asks_reason
 _.button
