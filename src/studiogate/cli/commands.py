@@ -5,7 +5,7 @@ as well. A parameter ``given`` stands for one option per field of a table (see `
 """
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -31,6 +31,7 @@ from studiogate.cli.explanations import explain
 from studiogate.cli.field_options import StudioOption
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import retry
 from studiogate.settings import Settings
 from studiogate.storage import operator_lists
@@ -48,13 +49,13 @@ class Options(Protocol):
     """What the parameter ``given`` of a command stands for: options, and the value that they make together."""
 
     def parameters(self) -> list[inspect.Parameter]: ...
-    def taken_from(self, values: dict[str, Any]) -> Any: ...
+    def taken_from(self, values: Values) -> Values: ...
 
 
 class Call:
     """One call of a command: the values of the shared options, and what every command does with them."""
 
-    shared: tuple[tuple[str, Any, object], ...] = (("as_json", AsJson, False), ("data", DataFolder, None))
+    shared: tuple[tuple[str, object, object], ...] = (("as_json", AsJson, False), ("data", DataFolder, None))
 
     def __init__(self, as_json: bool, data: Path | None) -> None:
         self.as_json, self.data = as_json, data
@@ -63,15 +64,17 @@ class Call:
     def settings(self) -> Settings:
         return configuration.load(data_dir=self.data)
 
-    def on_database(self, work: Callable[[Connection], Any], *, migrated: bool = True) -> Any:
+    def on_database(
+        self, work: Callable[[Connection], Coroutine[object, object, Result]], *, migrated: bool = True
+    ) -> Result:
         return on_database(self.data, work, migrated=migrated)
 
-    def show(self, value: object, text: str, **style: Any) -> None:
+    def show(self, value: object, text: str) -> None:
         """Print what the command did: as JSON, or in a sentence."""
         if self.as_json:
             print_json(value)
         else:
-            screen.print(text, markup=False, **style)
+            screen.print(text, markup=False)
 
 
 class InStudio(Call):
@@ -209,5 +212,5 @@ def declared(function: Callable[..., None], given: Options | None = None) -> Cal
     return run
 
 
-def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
+def _parameter(name: str, annotation: object, default: object) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

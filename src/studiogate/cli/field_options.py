@@ -27,12 +27,12 @@ def parse_instant(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is not a time with an offset, such as 2026-03-01T09:30:00+01:00.") from None
 
 
-def option_id(text: str, *names: str) -> Any:
+def option_id(text: str, *names: str) -> object:
     """Return the declaration of an option that takes an id."""
     return typer.Option(*names, metavar="ID", parser=parse_row_id, help=text)
 
 
-def option_time(text: str, *names: str) -> Any:
+def option_time(text: str, *names: str) -> object:
     """Return the declaration of an option that takes a time."""
     return typer.Option(*names, metavar="TIME", parser=parse_instant, help=text)
 
@@ -119,7 +119,7 @@ class FieldOptions:
         info = typer.Option(*names, help=option.help or _help(field.name), **{**more, **option.more})
         must = field.required and not self._all_optional
         default = inspect.Parameter.empty if must else None
-        annotation: Any = Annotated[kind if must else kind | None, info]
+        annotation: object = Annotated[kind if must else kind | None, info]
         return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
     def _name(self, field: str) -> str:
@@ -127,7 +127,7 @@ class FieldOptions:
         names = self._options[field].names
         return names[0].partition("/")[0] if names else f"--{field.replace('_', '-')}"
 
-    def taken_from(self, values: dict[str, Any]) -> Values:
+    def taken_from(self, values: Values) -> Values:
         """Take the options of the fields out of ``values``; return what was given, as staff give it to a flow."""
         given: Values = {}
         for name, option in self._options.items():
@@ -157,7 +157,7 @@ def _help(name: str) -> str:
     return f"{name.removesuffix('_id').replace('_', ' ').capitalize()}."
 
 
-def _declared(name: str, shape: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _declared(name: str, shape: Mapping[str, Any]) -> tuple[Any, Values]:
     """Return the type of a field's option, and what else declares it, from the shape of the field's values."""
     if "enum" in shape:
         return StrEnum(name, [(each, each) for each in shape["enum"]]), {}

@@ -70,7 +70,7 @@ def _instant(text: str) -> datetime:
 OPTIONS = {
     "name": of_field("Whose key this is."),
     "all_scopes": of_field("Every scope.", "--all-scopes"),
-    "scope": of_field("A scope; repeat for more. A change names all that the key keeps or gets."),
+    "scopes": of_field("A scope; repeat for more. A change names all that the key keeps or gets.", "--scope"),
     "location_ids": of_field(
         "Limit to this location; repeat for more.", "--location", type=list[UUID], parser=parse_row_id
     ),
@@ -80,7 +80,7 @@ OPTIONS = {
 FIELDS = by_name(
     required("name", v.text()),
     optional("all_scopes", v.boolean),
-    optional("scope", v.texts),
+    optional("scopes", v.texts),
     optional("location_ids", v.identifiers),
     optional("expires_at", v.instant),
     optional("rate_limit", v.whole(1)),
@@ -94,7 +94,7 @@ def create(call: InStudio, given: Values) -> None:
     fault = name_fault(name) if name.strip() else "not be empty"
     if fault is not None:
         raise typer.BadParameter(f"--name must {fault}.")
-    scopes = _scopes(given.get("all_scopes", False), given.get("scope"))
+    scopes = _scopes(given.get("all_scopes", False), given.get("scopes"))
     locations = [UUID(each) for each in given.get("location_ids", ())] or None
     wanted = flow.KeyRequest(name, scopes, locations, given.get("expires_at"), given.get("rate_limit"))
     issued = call.act_in_studio("key", lambda connection, access: flow.issue(connection, access, wanted))
@@ -162,8 +162,8 @@ def rotate(
 def change(call: Call, credential_id: CredentialId, given: Values) -> None:
     """Change what a key may do and how often. It takes effect within 5 seconds everywhere. --clear location_ids,
     expires_at or rate_limit lifts that limit."""
-    if "all_scopes" in given or "scope" in given:
-        given["scopes"] = _scopes(given.pop("all_scopes", False), given.pop("scope", None))
+    if "all_scopes" in given or given.get("scopes"):
+        given["scopes"] = _scopes(given.pop("all_scopes", False), given.get("scopes"))
     changed = _act(call, credential_id, lambda c, a: flow.change_key(c, a, credential_id, given))
     text = f"Key {credential_id}: {', '.join(changed)} changed." if changed else "The key is like this already."
     call.show({"id": credential_id, "changed": {field: new for field, (_, new) in changed.items()}}, text)

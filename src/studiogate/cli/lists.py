@@ -1,9 +1,10 @@
 """studiogate room list, booking list, …: lists for looking up ids, declared in ``storage/operator_lists.py``."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
+from uuid import UUID
 
 import typer
 from rich.markup import escape
@@ -14,6 +15,7 @@ from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import print_json, screen
 from studiogate.cli.field_options import ClassId, Day, Limit, MemberId, option_id
 from studiogate.domain.names import visible_text
+from studiogate.domain.studio_file.rows import Values
 from studiogate.storage import operator_lists as storage
 from studiogate.storage.db.pool import Record
 
@@ -21,9 +23,9 @@ from studiogate.storage.db.pool import Record
 FILTERS = {
     "class": ClassId,
     "member": MemberId,
-    "form": Annotated[Any, option_id("Only of this form.", "--form")],
-    "room": Annotated[Any, option_id("Only of this room.", "--room")],
-    "product": Annotated[Any, option_id("Only of this product.", "--product")],
+    "form": Annotated[UUID | None, option_id("Only of this form.", "--form")],
+    "room": Annotated[UUID | None, option_id("Only of this room.", "--room")],
+    "product": Annotated[UUID | None, option_id("Only of this product.", "--product")],
     "date": Day,
     "text": Annotated[str | None, typer.Option("--text", help="A part of the name, the email or the phone.")],
 }
@@ -42,7 +44,7 @@ class Filters:
             for name, each in self._names.items()
         ]
 
-    def taken_from(self, values: dict[str, Any]) -> dict[str, Any]:
+    def taken_from(self, values: Values) -> Values:
         taken = {each: values.pop(name) for name, each in self._names.items()}
         days = {name: value.date() for name, value in taken.items() if isinstance(value, datetime)}
         return {name: value for name, value in {**taken, **days}.items() if value is not None}
@@ -52,7 +54,7 @@ def add_list(group: Group, kind: str, text: str, name: str = "list") -> None:
     """Give a group the command that lists the rows of a kind."""
 
     @group.command(name, given=Filters(kind), help=text)
-    def list_rows(call: InStudio, given: dict[str, Any], limit: Limit = 100) -> None:
+    def list_rows(call: InStudio, given: Values, limit: Limit = 100) -> None:
         if kind == "class" and "date" not in given:
             given["start"] = clock.now()
         rows = call.read(lambda connection, access: storage.listed(connection, access, kind, given, limit))
@@ -73,7 +75,7 @@ def print_rows(rows: Sequence[Record], as_json: bool, limit: int) -> None:
         screen.print(f"These are the first {limit}; --limit shows more.")
 
 
-def table_of(columns: Any, rows: Any) -> Table:
+def table_of(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
     table = Table(*columns, box=None)
     for row in rows:
         table.add_row(*map(cell, row))
