@@ -34,8 +34,8 @@ $(VENV)/dev.stamp: requirements/dev.txt $(VENV)/runtime.stamp
 
 install: $(VENV)/dev.stamp ## create .venv and install everything, hash-checked
 
-up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0.1:8080
-	@exec $(BIN)/studiogate up
+up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0.1:8080; PORT=8081 DATA=./other: elsewhere
+	@exec $(BIN)/studiogate up $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)")
 
 # The browser for the tests of pages, where it may be installed: Debian's chromium, of which the headless shell is enough.
 # Without it these tests are skipped and say so.

@@ -72,6 +72,10 @@ _.GIFT_CARD
 _.MONTH
 _.RETAIL
 
+# What inspect reads from a function.
+_.__annotations__
+_.__signature__
+
 # What templates of the console read.
 _.asks_reason
 _.button

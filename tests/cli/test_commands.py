@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,7 @@ def test_up_prints_a_key_and_a_request_that_works(service: Service) -> None:
     status, body = answer_of(service.port, path, service.key)
     assert status == 200
     assert len(body["data"]) == 2
+    assert all(each["start_time"] > f"{datetime.now(UTC):%Y-%m-%dT%H:%M}" for each in body["data"]), "classes to come"
     assert answer_of(service.port, "/docs")[0] == 200
     assert answer_of(service.port, "/readyz") == (200, {"status": "ok"})
 
@@ -419,7 +421,7 @@ def test_wrong_usage_is_exit_status_2(arguments: list[str], tmp_path: Path) -> N
 def test_a_port_in_use_is_reported_at_once(service: Service, tmp_path: Path) -> None:
     refused = run("up", "--port", str(service.port), "--data", str(tmp_path / "data"))
     assert refused.returncode == 1
-    assert "--port" in refused.stderr
+    assert "Choose another with --port (STUDIOGATE_PORT, make up PORT=…)." in refused.stderr
 
 
 def test_a_database_that_does_not_start_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

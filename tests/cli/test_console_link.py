@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from studiogate import demo
-from studiogate.cli.console_link import console_path
+from studiogate.cli.prepare import console_path
 from studiogate.demo.staff import OWNER
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sessions import Origin

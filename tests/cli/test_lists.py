@@ -53,8 +53,7 @@ async def _seed(url: str) -> None:
 
 
 def words_of(kind: str) -> list[str]:
-    others = {"member": ["member", "find", ""], "spot": ["room", "spots"]}
-    return others.get(kind, [kind.replace("_", "-"), "list"])
+    return ["room", "spots"] if kind == "spot" else [kind.replace("_", "-"), "list"]
 
 
 def listed(command_line: CommandLine, kind: str, *options: object) -> Any:

@@ -114,8 +114,8 @@ def test_every_fault_is_listed(command_line: CommandLine, sales_studio: SalesStu
     words = ("--studio", sales_studio.slug, "--key", "", "--name", "", "--type", "package", "--location", uuid4())
     lines = error(command_line, "product", "create", *words).splitlines()
     assert lines == [
-        "error: The key must be a string of 1 to 200 characters.",
-        "The name must be a string of 1 to 2000 characters.",
+        "error: The key must have 1 to 200 characters.",
+        "The name must have 1 to 2,000 characters.",
     ]
     words = ("--studio", sales_studio.slug, "--key", "k", "--name", "n", "--type", "package", "--location", uuid4())
     assert error(command_line, "product", "create", *words) == "error: The location 1 is no location of this studio.\n"

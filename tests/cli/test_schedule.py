@@ -95,7 +95,7 @@ def test_what_commands_say(desk: Desk) -> None:
     assert "'soon' is not a time" in said.err
     said = desk.type("room", "create", "--name", "", "--location", uuid4(), "--capacity", -1)
     assert said.status == 1
-    assert "The name must be a string of 1 to 2000 characters.\nThe capacity must be a whole number" in said.err
+    assert "The name must have 1 to 2,000 characters.\nThe capacity must be a whole number" in said.err
     said = desk.type("room", "create", "--name", "R", "--location", location, "--capacity", 1, "--spot", "A@left")
     assert "write A1, or A1@0,1" in said.err
     said = desk.type("class-type", "create", "--name", "Y", "--policy", "{")

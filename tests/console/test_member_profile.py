@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.console.framework.formats import full_date
+from studiogate.console.members import words
 from studiogate.domain.staff import Role
 from studiogate.flows import membership_changes
 from studiogate.flows.members import merge
@@ -269,3 +270,12 @@ async def test_bytes_and_statements(console: Console, monkeypatch: pytest.Monkey
     assert len(sent) <= most, sent
     assert len(page.content) <= 60_000
     assert len(gzip.compress(page.content, 5)) <= 12_000
+
+
+def test_pages_name_the_source_of_a_booking() -> None:
+    assert [words.source(name) for name in ("partner_api", "staff", "import", "")] == [
+        "a partner",
+        "staff",
+        "import",
+        "",
+    ]

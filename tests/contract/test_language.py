@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import studiogate
 
 PACKAGE = Path(studiogate.__file__).parent
@@ -62,6 +64,15 @@ PHRASES = re.compile(
     r"|\bone (?!that\b)\w+ an? (?:request|email|row)\b|\brequests a second\b|\bms a request\b"  # per
     r"|\bin one piece\b"  # a single write
     r"|\bin vain\b",  # without effect
+    re.IGNORECASE,
+)
+# What pages must not say, with what they say instead.
+PAGES = sorted(path for path in FILES if path.suffix == ".html")
+TRANSLATED = re.compile(
+    r"speak against"  # break these rules
+    r"|that runs\b|has no end\b"  # active, no end date
+    r"|whoever (?:learns|runs)"  # someone who has, the operator
+    r"|as the device",  # match device
     re.IGNORECASE,
 )
 # In browser tests, keys of a real keyboard are pressed.
@@ -138,3 +149,9 @@ def test_no_text_has_a_phrase_to_avoid() -> None:
 
 def test_no_file_is_named_by_a_metaphor() -> None:
     assert [str(path) for path in SOURCES if words(path.stem) & METAPHORS.keys()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_do_not_sound_translated(page: Path) -> None:
+    shown = re.sub(r"\{#.*?#\}", "", page.read_text(), flags=re.DOTALL)
+    assert TRANSLATED.findall(shown) == []

@@ -2,7 +2,10 @@
 
 from datetime import UTC, datetime
 
-from studiogate.domain.members import Profile, merged_profile
+from studiogate.domain.members import Profile, merged_profile, read_member
+from studiogate.domain.names import MAXIMUM_NAME
+from studiogate.domain.studio_file.people import MEMBERS
+from studiogate.domain.studio_file.values import MAX_NAME, Setting
 
 EARLY, LATE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)
 EMPTY = Profile("A", "B", None, None, "lead", None, None, None)
@@ -23,3 +26,18 @@ def test_the_stronger_role_stays() -> None:
     roles = [("lead", "user", "user"), ("user", "member", "member"), ("member", "lead", "member")]
     for kept, other, expected in roles:
         assert merged_profile(EMPTY._replace(role=kept), EMPTY._replace(role=other)).role == expected
+
+
+def test_staff_give_shorter_names_than_a_file_restores() -> None:
+    """What `domain/staff_input.py` says about both; a message speaks of characters."""
+    read = next(field.read for field in MEMBERS.members if field.name == "first_name")
+    restored = "x" * MAX_NAME
+    assert (read(restored, Setting()), MAX_NAME, MAXIMUM_NAME) == (restored, 2_000, 200)
+    assert read_member({"first_name": "x" * MAXIMUM_NAME, "last_name": "y"}, None)[1] == []
+    for name in ("", "x" * (MAXIMUM_NAME + 1)):
+        (fault,) = read_member({"first_name": name, "last_name": "y"}, None)[1]
+        assert (fault.loc, fault.msg) == (("first_name",), "must have 1 to 200 characters")
+    (fault,) = read_member({"first_name": 5, "last_name": "y"}, None)[1]
+    assert fault.msg == "must be text"
+    (fault,) = read_member({"first_name": "\x00", "last_name": "y"}, None)[1]
+    assert fault.msg == "must be text without null characters or unpaired surrogates"

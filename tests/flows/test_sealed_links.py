@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from studiogate import settings as configuration
 from studiogate.cli import secrets as command
 from studiogate.cli.main import commands
-from studiogate.cli.secret_key import check_key
+from studiogate.cli.secrets import check_key
 from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.forms.signed_links import open_link_secret
 from studiogate.hosted.app import HostedApp

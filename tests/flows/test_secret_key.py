@@ -17,7 +17,7 @@ from studiogate.cli import doctor
 from studiogate.cli import secrets as command
 from studiogate.cli.context import CommandError
 from studiogate.cli.prepare import check_database
-from studiogate.cli.secret_key import check_key
+from studiogate.cli.secrets import check_key
 from studiogate.domain.access import operator_access
 from studiogate.domain.encryption import FINGERPRINT_BYTES, Sealer, SealError, fingerprint
 from studiogate.domain.staff.second_factor import totp_purpose

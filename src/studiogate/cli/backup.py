@@ -1,20 +1,17 @@
 """studiogate backup | restore: a whole installation as one file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from studiogate import clock
-from studiogate import settings as configuration
 from studiogate.cli import doctor
+from studiogate.cli.commands import Call
 from studiogate.cli.context import (
-    AsJson,
     CommandError,
-    DataFolder,
     complaints,
     counted,
     database_of,
@@ -23,6 +20,7 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.cli.demo import KEY_FILE as DEMO_KEY
+from studiogate.cli.files import progress_bars
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.server.data_folder import prepared_account
@@ -33,25 +31,30 @@ from studiogate.storage.private_file import PrivateFile
 from studiogate.storage.upload_folder import UploadFolder
 
 SECRETS = (KEY_FILE, DEMO_KEY)
+BARS = ("files", "rows")
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: studiogate-TIME.backup, in this folder.")
 ]
 BackupFile = Annotated[Path, typer.Argument(metavar="FILE", help="What `studiogate backup` wrote.")]
 
 
-def back_up(output: Output = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+def back_up(call: Call, output: Output = None) -> None:
     """Write the whole installation (rows, uploads, secrets) to one file, while it runs."""
-    settings = configuration.load(data_dir=data)
+    settings = call.settings
     path = output or Path(f"studiogate-{clock.now():%Y%m%dT%H%M%SZ}.backup")
     try:
-        with PrivateFile(path) as file, _progress(shown=not as_json) as progress, database_of(settings) as dsn:
+        with (
+            PrivateFile(path) as file,
+            progress_bars(BARS, shown=not call.as_json) as progress,
+            database_of(settings) as dsn,
+        ):
             content = run(_back_up(dsn, settings, file, progress))
     except flow.EmptyError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise _not_backed_up(path, error) from None
     size = path.stat().st_size
-    if as_json:
+    if call.as_json:
         print_json({"file": str(path), "bytes": size, **_facts(content), "missing_uploads": content.missing})
         return
     screen.print(f"{path}: {_parts(content)}, {size / 1e6:.1f} MB.", soft_wrap=True)
@@ -91,10 +94,14 @@ def _key_files(settings: Settings) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in files.items() if path.exists()}
 
 
-def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) -> None:
+def restore(call: Call, path: BackupFile) -> None:
     """Load a backup into an empty data folder or database, then check it as `doctor` does."""
-    settings = configuration.load(data_dir=data)
-    with _opened(path) as file, _progress(shown=not as_json) as progress, database_of(settings, create=True) as dsn:
+    settings = call.settings
+    with (
+        _opened(path) as file,
+        progress_bars(BARS, shown=not call.as_json) as progress,
+        database_of(settings, create=True) as dsn,
+    ):
         try:
             content = run(_restore(dsn, settings, file, progress))
         except DamagedBackupError as error:
@@ -104,7 +111,7 @@ def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) 
     prepared_account(settings)
     findings = doctor.examine(settings)
     faults = [finding for finding in findings if finding.level == "fault"]
-    if as_json:
+    if call.as_json:
         print_json({**_facts(content), "faults": [finding.text for finding in faults]})
     else:
         screen.print(f"Restored {_parts(content)}, as of {content.created_at}.")
@@ -156,17 +163,3 @@ def _facts(content: Content) -> dict[str, object]:
 
 def _parts(content: Content) -> str:
     return f"{counted(content.tables, 'table')} and {counted(content.uploads, 'upload')}"
-
-
-@contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Show one progress bar per step on a terminal, nothing elsewhere."""
-    columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
-        tasks = {step: bars.add_task(step, total=None, start=False) for step in ("files", "rows")}
-
-        def report(step: str, done: int, total: int) -> None:
-            bars.start_task(tasks[step])
-            bars.update(tasks[step], completed=done, total=total)
-
-        yield report

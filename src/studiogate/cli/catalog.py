@@ -1,183 +1,92 @@
 """studiogate product and price: what the studio sells."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
-from studiogate.cli import lists
-from studiogate.cli.actions import RowId, StudioOption, Undo, act, act_in_studio, some_of
-from studiogate.cli.context import AsJson, DataFolder, counted, parse_row_id, print_json, print_result, screen
-from studiogate.domain.catalog import ProductType
+from studiogate.cli.commands import Group, InStudio
+from studiogate.cli.context import counted, parse_row_id
+from studiogate.cli.field_options import FieldOption, FieldOptions, RowId, Undo, of_field
+from studiogate.cli.lists import add_list
+from studiogate.domain.catalog import NEW_PRICE, NEW_PRODUCT, PRICE, PRODUCT
 from studiogate.domain.memberships import Interval
+from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import catalog as flow
 
-products = lists.products
-prices = typer.Typer(help="Prices of products.", no_args_is_help=True)
-
-
-class Clearable(StrEnum):
-    """Fields that can be emptied."""
-
-    CREDITS = "credits"
-    LOCATIONS = "locations"
-    CLASS_TYPES = "class-types"
-
-
-CLEARED = {
-    Clearable.CREDITS: "credits_granted",
-    Clearable.LOCATIONS: "location_ids",
-    Clearable.CLASS_TYPES: "class_type_ids",
-}
-CHANGEABLE = ("name", "product_type", "client_visible", *CLEARED.values())
-Credits = Annotated[int | None, typer.Option("--credits", help="Credits that it grants; without: unlimited.")]
-Visible = Annotated[bool | None, typer.Option("--visible/--hidden", help="Whether clients see it.")]
-Locations = Annotated[
-    list[UUID] | None,
-    typer.Option("--location", metavar="ID", parser=parse_row_id, help="Only at this location; repeat for more."),
-]
-ClassTypes = Annotated[
-    list[UUID] | None,
-    typer.Option("--class-type", metavar="ID", parser=parse_row_id, help="Only for this class type; repeat for more."),
-]
-Amount = Annotated[str, typer.Option("--amount", metavar="AMOUNT", help="With the currency's decimals: 49.00.")]
-Currency = Annotated[str | None, typer.Option("--currency", help="Three capital letters; the studio's by default.")]
-Every = Annotated[Interval | None, typer.Option("--interval", help="How often it is due; without: one-time.")]
+products = Group("What the studio sells: memberships, packages and other products.")
+prices = Group("The prices of products: create, replace, retire, list. A price is never edited.")
 ProductId = Annotated[UUID, typer.Argument(metavar="PRODUCT_ID", parser=parse_row_id)]
-Kind = Annotated[ProductType, typer.Option("--type", help="The kind of product.")]
 
 
-def _given(**values: object) -> dict[str, object]:
-    """Return the options that were given, ids as text."""
-    shown = {
-        name: [str(each) for each in value] if isinstance(value, list) else value for name, value in values.items()
-    }
-    return {name: value for name, value in shown.items() if value not in (None, [])}
+def _ids(text: str, name: str) -> FieldOption:
+    return of_field(text, name, type=list[UUID], metavar="ID", parser=parse_row_id)
 
 
-@products.command("create")
-def create_product(
-    key: Annotated[str, typer.Option(help="A stable name for programs, such as ten-classes.")],
-    name: Annotated[str, typer.Option(help="What clients read.")],
-    kind: Kind,
-    studio: lists.Slug,
-    credit_count: Credits = None,
-    visible: Visible = None,
-    location: Locations = None,
-    class_type: ClassTypes = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+LOCATIONS = _ids("Only at this location; repeat for more.", "--location")
+PRODUCT_OPTIONS = {
+    "key": of_field("A stable name for programs, such as ten-classes."),
+    "name": of_field("What clients read."),
+    "product_type": of_field("The kind of product.", "--type"),
+    "credits_granted": of_field("Credits that it grants; without: unlimited.", "--credits"),
+    "client_visible": of_field("Whether clients see it.", "--visible/--hidden"),
+    "location_ids": LOCATIONS,
+    "class_type_ids": _ids("Only for this class type; repeat for more.", "--class-type"),
+}
+PRICE_OPTIONS = {
+    "amount": of_field("With the currency's decimals: 49.00.", metavar="AMOUNT"),
+    "currency": of_field("Three capital letters; the studio's by default."),
+    "interval": of_field("How often it is due; without: one-time.", type=Interval),
+    "location_ids": LOCATIONS,
+    "default": of_field("The price of a sale that names none.", "--default"),
+}
+
+
+@products.command("create", given=FieldOptions(NEW_PRODUCT, PRODUCT_OPTIONS))
+def create_product(call: InStudio, given: Values) -> None:
     """Add a product. Give it a price afterwards with `price create`."""
-    limits = {"location_ids": location, "class_type_ids": class_type}
-    given = _given(
-        key=key, name=name, product_type=kind.value, credits_granted=credit_count, client_visible=visible, **limits
-    )
-    product_id = act_in_studio(data, studio, "product", lambda c, access: flow.create_product(c, access, given))
-    if as_json:
-        print_json({"id": str(product_id)})
-        return
-    screen.print(
-        f"Product {product_id} is on sale once it has a price: `studiogate price create {product_id}`.", soft_wrap=True
-    )
+    product_id = call.act_in_studio("product", lambda c, access: flow.create_product(c, access, given))
+    text = f"Product {product_id} is on sale once it has a price: `studiogate price create {product_id}`."
+    call.show({"id": str(product_id)}, text)
 
 
-@products.command("change")
-def change_product(
-    product_id: RowId,
-    name: Annotated[str | None, typer.Option(help="What clients read.")] = None,
-    kind: Annotated[ProductType | None, typer.Option("--type", help="The kind of product.")] = None,
-    credit_count: Credits = None,
-    visible: Visible = None,
-    location: Locations = None,
-    class_type: ClassTypes = None,
-    clear: Annotated[list[Clearable] | None, typer.Option(help="Empty this; repeat for more.")] = None,
-    studio: StudioOption = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+@products.command("change", given=FieldOptions(PRODUCT, PRODUCT_OPTIONS, is_change=True))
+def change_product(call: InStudio, product_id: RowId, given: Values) -> None:
     """Change a product. Credits apply to later sales; limits to every membership of it."""
-    limits = {"location_ids": location, "class_type_ids": class_type}
-    given = _given(
-        name=name, product_type=kind and kind.value, credits_granted=credit_count, client_visible=visible, **limits
-    )
-    given |= {CLEARED[each]: None for each in clear or ()}
-    some_of(given, CHANGEABLE)
-    act(data, studio, "product", product_id, lambda c, access: flow.change_product(c, access, product_id, given))
-    print_result({"id": str(product_id), "changed": sorted(given)}, "The product is changed.", as_json)
+    call.act("product", product_id, lambda c, access: flow.change_product(c, access, product_id, given))
+    call.show({"id": str(product_id), "changed": sorted(given)}, "The product is changed.")
 
 
 @products.command("retire")
-def retire_product(
-    product_id: RowId, undo: Undo = False, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
-) -> None:
+def retire_product(call: InStudio, product_id: RowId, undo: Undo = False) -> None:
     """Stop selling a product. Memberships of it live on and renew."""
-    done = act(
-        data, studio, "product", product_id, lambda c, access: flow.retire_product(c, access, product_id, undo=undo)
-    )
-    print_result(
-        {"id": str(product_id), "active": done.active},
-        "The product is on sale again." if done.active else "The product is retired.",
-        as_json,
-    )
+    done = call.act("product", product_id, lambda c, a: flow.retire_product(c, a, product_id, undo=undo))
+    text = "The product is on sale again." if done.active else "The product is retired."
+    call.show({"id": str(product_id), "active": done.active}, text)
 
 
-@prices.command("create")
-def create_price(
-    product_id: ProductId,
-    amount: Amount,
-    currency: Currency = None,
-    interval: Every = None,
-    default: Annotated[bool, typer.Option("--default", help="The price of a sale that names none.")] = False,
-    location: Locations = None,
-    studio: StudioOption = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+@prices.command("create", given=FieldOptions(NEW_PRICE, PRICE_OPTIONS))
+def create_price(call: InStudio, product_id: ProductId, given: Values) -> None:
     """Add a price to a product."""
-    given = _given(
-        amount=amount, currency=currency, interval=interval and interval.value, default=default, location_ids=location
-    )
-    price_id = act(
-        data, studio, "product", product_id, lambda c, access: flow.create_price(c, access, product_id, given)
-    )
-    print_result({"id": str(price_id)}, f"Price {price_id} is on sale.", as_json)
+    price_id = call.act("product", product_id, lambda c, a: flow.create_price(c, a, product_id, given))
+    call.show({"id": str(price_id)}, f"Price {price_id} is on sale.")
 
 
-@prices.command("replace")
-def replace_price(
-    price_id: RowId,
-    amount: Annotated[str | None, typer.Option(metavar="AMOUNT", help="The new amount, such as 49.00.")] = None,
-    currency: Currency = None,
-    interval: Every = None,
-    location: Locations = None,
-    studio: StudioOption = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+@prices.command("replace", given=FieldOptions(PRICE, PRICE_OPTIONS, all_optional=True))
+def replace_price(call: InStudio, price_id: RowId, given: Values) -> None:
     """Sell at a new price. The old one is retired; memberships that renew at it keep it."""
-    given = _given(amount=amount, currency=currency, interval=interval and interval.value, location_ids=location)
-    done = act(data, studio, "price", price_id, lambda c, access: flow.replace_price(c, access, price_id, given))
-    if as_json:
-        kept = {"id": str(price_id), "active": False, "memberships_kept": done.memberships_kept}
-        print_json({"id": str(done.price_id), "replaced": kept})
-        return
-    screen.print(
-        f"Price {done.price_id} is on sale in its place; {_keeping(done.memberships_kept)} the old one.", soft_wrap=True
-    )
+    done = call.act("price", price_id, lambda c, access: flow.replace_price(c, access, price_id, given))
+    replaced: dict[str, Any] = {"id": str(price_id), "active": False, "memberships_kept": done.memberships_kept}
+    text = f"Price {done.price_id} is on sale in its place; {_keeping(done.memberships_kept)} the old one."
+    call.show({"id": str(done.price_id), "replaced": replaced}, text)
 
 
 @prices.command("retire")
-def retire_price(
-    price_id: RowId, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
-) -> None:
+def retire_price(call: InStudio, price_id: RowId) -> None:
     """Stop selling at a price. Memberships that renew at it keep it."""
-    kept = act(data, studio, "price", price_id, lambda c, access: flow.retire_price(c, access, price_id))
-    if as_json:
-        print_json({"id": str(price_id), "active": False, "memberships_kept": kept})
-        return
-    screen.print(f"The price is retired; {_keeping(kept)} it.", soft_wrap=True)
+    kept = call.act("price", price_id, lambda c, access: flow.retire_price(c, access, price_id))
+    value = {"id": str(price_id), "active": False, "memberships_kept": kept}
+    call.show(value, f"The price is retired; {_keeping(kept)} it.")
 
 
 def _keeping(memberships: int) -> str:
@@ -185,23 +94,11 @@ def _keeping(memberships: int) -> str:
 
 
 @prices.command("default")
-def make_default(
-    price_id: RowId, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
-) -> None:
+def make_default(call: InStudio, price_id: RowId) -> None:
     """Make a price the one of a sale that names none."""
-    act(data, studio, "price", price_id, lambda c, access: flow.make_default(c, access, price_id))
-    print_result({"id": str(price_id), "default": True}, "The price is the default of its product now.", as_json)
+    call.act("price", price_id, lambda c, access: flow.make_default(c, access, price_id))
+    call.show({"id": str(price_id), "default": True}, "The price is the default of its product now.")
 
 
-@prices.command("list")
-def list_prices(
-    studio: lists.Slug,
-    product: Annotated[
-        UUID | None, typer.Option("--product", metavar="ID", parser=parse_row_id, help="Only of this product.")
-    ] = None,
-    limit: lists.Limit = 100,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
-    """List prices, the active ones first."""
-    lists.show(data, studio, "price", as_json, limit, product=product)
+add_list(products, "product", "List products, with their ids.")
+add_list(prices, "price", "List prices, the active ones first.")

@@ -1,6 +1,7 @@
-"""studiogate class create, change, cancel, capacity, copy-week, list."""
+"""studiogate class, series and closure: the timetable."""
 
 import re
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
@@ -8,147 +9,115 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from studiogate.cli import lists
-from studiogate.cli.actions import (
-    Clear,
-    Policy,
+from studiogate.cli.commands import Group, InStudio
+from studiogate.cli.context import CommandError, counted, print_json, screen
+from studiogate.cli.field_options import (
+    DAY,
+    FieldOptions,
+    Reason,
     RowId,
     Strict,
-    StudioOption,
-    act,
-    act_in_studio,
-    changes,
-    given,
+    day,
+    of_day,
+    of_field,
+    of_policy,
     option_id,
-    print_saved,
 )
-from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, print_json, print_result, screen
-from studiogate.cli.copy_week import copy_week
-from studiogate.cli.lists import Slug
+from studiogate.cli.lists import add_list
+from studiogate.cli.rows import print_saved, print_warnings
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
 from studiogate.domain.instants import LocalTimeError, instant_text, only_instant
 from studiogate.domain.refusals import Refusal
+from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
+from studiogate.domain.schedule.series_fields import CLOSURE, NEW_SERIES, SERIES
+from studiogate.domain.staff_input import Fields
+from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.rows import Values, required
 from studiogate.domain.studio_file.values import EARLIEST_DATE, LATEST_DATE
 from studiogate.flows.bookings import staff as flow
 from studiogate.flows.schedule import classes as class_flow
+from studiogate.flows.schedule import closures as closure_flow
+from studiogate.flows.schedule import copy_week as copying
+from studiogate.flows.schedule import series as series_flow
+from studiogate.flows.schedule.copy_week import WeekCopy
 from studiogate.flows.schedule.rows import Given, Saved
+from studiogate.flows.schedule.series import SeriesChange
+from studiogate.flows.schedule.series_classes import SavedSeries
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import classes as storage
-from studiogate.storage.schedule import closures
+from studiogate.storage.schedule import closures as closure_storage
 
-app = typer.Typer(help="Create, change or cancel classes.", no_args_is_help=True)
-app.command("list")(lists.list_classes)
-app.command("copy-week")(copy_week)
-Title = Annotated[str | None, typer.Option("--title", help="What clients see as the name of the class.")]
-Description = Annotated[str | None, typer.Option("--description", help="A text about it.")]
-Start = Annotated[
-    str | None,
-    typer.Option("--start", metavar="TIME", help='Local time at the location, "2026-12-01 18:30", or with an offset.'),
-]
-Minutes = Annotated[int | None, typer.Option("--minutes", min=1, max=LONGEST_CLASS_MINUTES, help="How long it lasts.")]
-LocationId = Annotated[UUID | None, option_id("Where it takes place.", "--location")]
-RoomId = Annotated[UUID | None, option_id("The room.", "--room")]
-TypeId = Annotated[UUID | None, option_id("The class type.", "--class-type")]
-InstructorId = Annotated[UUID | None, option_id("Who teaches it.", "--instructor")]
-Capacity = Annotated[int | None, typer.Option("--capacity", help="How many seats it has.")]
-Visible = Annotated[bool | None, typer.Option("--visible/--hidden", help="Whether clients can book it.")]
-Waitlist = Annotated[bool | None, typer.Option("--waitlist/--no-waitlist", help="Whether it has a waitlist.")]
-Spots = Annotated[
-    str | None, typer.Option("--spots", metavar="optional|required", help="Members choose a spot of the room.")
-]
+app = Group("Create, change or cancel classes.")
+series = Group("Weekly series of classes.")
+closures = Group("Days without classes.")
 LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?", re.ASCII)
+START = 'Local time at the location, "2026-12-01 18:30", or with an offset.'
+OPTIONS = {
+    "title": of_field("What clients see as the name of the class."),
+    "description": of_field("A text about it."),
+    "start": of_field(START, metavar="TIME"),
+    "minutes": of_field("How long it lasts.", min=1, max=LONGEST_CLASS_MINUTES),
+    "location_id": of_field("Where it takes place.", "--location"),
+    "room_id": of_field("The room.", "--room"),
+    "class_type_id": of_field("The class type.", "--class-type"),
+    "instructor_id": of_field("Who teaches it.", "--instructor"),
+    "capacity": of_field("How many seats it has."),
+    "visible": of_field("Whether clients can book it.", "--visible/--hidden"),
+    "allow_waitlist": of_field("Whether it has a waitlist.", "--waitlist/--no-waitlist"),
+    "spot_selection_mode": of_field("Members choose a spot of the room.", "--spots"),
+    "policy": of_policy(),
+    "weekdays": of_field(
+        "Weekdays with commas between them, such as mon,thu.",
+        "--on",
+        type=str,
+        metavar="DAYS",
+        read=lambda text: [name.strip() for name in text.split(",")],
+    ),
+    "local_start": of_field("The local time at which a class starts.", "--at", metavar="HH:MM"),
+    "every_weeks": of_field("2 is every other week."),
+    "first_date": of_day("The first day; weeks are counted from its week.", "--from"),
+    "last_date": of_day("The last day; without it the series has no end.", "--until"),
+}
+CLOSURE_OPTIONS = {
+    "first_date": of_day("The first closed day.", "--from"),
+    "last_date": of_day("The last closed day.", "--until"),
+    "mode": of_field("What happens to classes that exist: cancel them, or skip."),
+    "location_id": of_field("Only this location; else all.", "--location"),
+    "reason": of_field("Kept in the audit log of cancelled classes."),
+}
 
 
-@app.command("create")
-def create(
-    studio: Slug,
-    title: Title,
-    location: LocationId,
-    start: Start,
-    minutes: Minutes,
-    capacity: Capacity,
-    room: RoomId = None,
-    class_type: TypeId = None,
-    instructor: InstructorId = None,
-    description: Description = None,
-    visible: Visible = None,
-    waitlist: Waitlist = None,
-    spots: Spots = None,
-    policy: Policy = None,
-    strict: Strict = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+def _timed(fields: Fields) -> Fields:
+    """Return the fields of a class with its start and length, as people say it, instead of its two times."""
+    times = {"start": required("start", v.text()), "minutes": required("minutes", v.whole(1))}
+    return {name: each for name, each in {**fields, **times}.items() if name not in ("start_time", "end_time")}
+
+
+@app.command("create", given=FieldOptions(_timed(NEW_CLASS), OPTIONS))
+def create(call: InStudio, given: Values, strict: Strict = False) -> None:
     """Create a class. Partners receive class.created."""
-    values = given(
-        None,
-        policy,
-        title=title,
-        location_id=location,
-        capacity=capacity,
-        room_id=room,
-        class_type_id=class_type,
-        instructor_id=instructor,
-        description=description,
-        visible=visible,
-        allow_waitlist=waitlist,
-        spot_selection_mode=spots,
-    )
+    start, lasts = given.pop("start"), timedelta(minutes=given.pop("minutes"))
 
     async def action(connection: Connection, access: Access) -> Saved | Refusal:
-        begins = instant_of(start or "", await closures.zone_of(connection, access, location))
-        times = {"start_time": instant_text(begins), "end_time": instant_text(begins + timedelta(minutes=minutes or 0))}
-        return await class_flow.create(connection, access, Given({**values, **times}, strict))
+        begins = instant_of(start, await closure_storage.zone_of(connection, access, UUID(given["location_id"])))
+        times = {"start_time": instant_text(begins), "end_time": instant_text(begins + lasts)}
+        return await class_flow.create(connection, access, Given({**given, **times}, strict))
 
-    print_saved(act_in_studio(data, studio, "class", action), "The class is created:", as_json)
+    print_saved(call, call.act_in_studio("class", action), "The class is created:")
 
 
-@app.command("change")
-def change(
-    class_id: RowId,
-    studio: Slug,
-    title: Title = None,
-    start: Start = None,
-    minutes: Minutes = None,
-    capacity: Capacity = None,
-    room: RoomId = None,
-    class_type: TypeId = None,
-    instructor: InstructorId = None,
-    description: Description = None,
-    visible: Visible = None,
-    waitlist: Waitlist = None,
-    spots: Spots = None,
-    policy: Policy = None,
-    clear: Clear = None,
-    strict: Strict = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+@app.command("change", given=FieldOptions(_timed(CLASS), OPTIONS, is_change=True))
+def change(call: InStudio, class_id: RowId, given: Values, strict: Strict = False) -> None:
     """Change the given fields of a class. Members keep their bookings; new seats go to the waitlist."""
-    values = changes(
-        clear,
-        policy,
-        title=title,
-        capacity=capacity,
-        room_id=room,
-        class_type_id=class_type,
-        instructor_id=instructor,
-        description=description,
-        visible=visible,
-        allow_waitlist=waitlist,
-        spot_selection_mode=spots,
-        start=start,
-        minutes=minutes,
-    )
-    values = {name: value for name, value in values.items() if name not in ("start", "minutes")}
+    start, minutes = given.pop("start", None), given.pop("minutes", None)
 
     async def action(connection: Connection, access: Access) -> Saved | Refusal:
         times = await _moved(connection, access, class_id, start, minutes)
-        return await class_flow.change(connection, access, class_id, Given({**values, **times}, strict))
+        return await class_flow.change(connection, access, class_id, Given({**given, **times}, strict))
 
-    saved = act(data, studio, "class", class_id, action)
-    print_saved(saved, "The class is changed:", as_json, promoted=saved.promoted)
+    saved = call.act("class", class_id, action)
+    print_saved(call, saved, "The class is changed:", promoted=saved.promoted)
 
 
 async def _moved(
@@ -161,7 +130,7 @@ async def _moved(
         row = (await storage.read_stored(connection, access, class_id)).row
     except LookupError:
         return {}
-    zone = await closures.zone_of(connection, access, row["location_id"])
+    zone = await closure_storage.zone_of(connection, access, row["location_id"])
     begins = row["start_time"] if start is None else instant_of(start, zone)
     lasts = row["end_time"] - row["start_time"] if minutes is None else timedelta(minutes=minutes)
     return {"start_time": instant_text(begins), "end_time": instant_text(begins + lasts)}
@@ -186,38 +155,135 @@ def instant_of(text: str, zone: ZoneInfo) -> datetime:
 
 
 @app.command("cancel")
-def cancel_class(
-    class_id: RowId,
-    reason: Annotated[str | None, typer.Option("--reason", help="Kept in the audit log.")] = None,
-    studio: StudioOption = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+def cancel_class(call: InStudio, class_id: RowId, reason: Reason = None) -> None:
     """Cancel a class: its bookings are cancelled free of charge, credits return, the waitlist expires. While a class
     runs, members who were checked in or marked as no-show keep their bookings; one that is over is refused."""
-    done = act(data, studio, "class", class_id, lambda c, access: flow.cancel_class(c, access, class_id, reason))
-    if as_json:
-        cancelled = {"bookings_cancelled": done.bookings_cancelled, "credits_returned": done.credits_returned}
-        print_json({"id": str(class_id), "status": "cancelled", **cancelled})
-        return
-    bookings_cancelled, credits_returned = done.bookings_cancelled, done.credits_returned
-    screen.print(
-        f"Cancelled, with {counted(bookings_cancelled, 'booking')}; {counted(credits_returned, 'credit')} returned."
-    )
+    done = call.act("class", class_id, lambda c, access: flow.cancel_class(c, access, class_id, reason))
+    counts = {"bookings_cancelled": done.bookings_cancelled, "credits_returned": done.credits_returned}
+    bookings, returned = counted(done.bookings_cancelled, "booking"), counted(done.credits_returned, "credit")
+    value = {"id": str(class_id), "status": "cancelled", **counts}
+    call.show(value, f"Cancelled, with {bookings}; {returned} returned.")
 
 
 @app.command("capacity")
 def change_capacity(
-    class_id: RowId,
-    capacity: Annotated[int, typer.Argument(min=0, max=100_000)],
-    studio: StudioOption = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
+    call: InStudio, class_id: RowId, capacity: Annotated[int, typer.Argument(min=0, max=100_000)]
 ) -> None:
     """Set a class's capacity. New seats go to the waitlist; below the booked count it is refused."""
-    done = act(data, studio, "class", class_id, lambda c, access: flow.change_capacity(c, access, class_id, capacity))
-    print_result(
-        {"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted},
-        f"The capacity is {done.capacity} now; {counted(done.promoted, 'member')} promoted from the waitlist.",
-        as_json,
-    )
+    done = call.act("class", class_id, lambda c, access: flow.change_capacity(c, access, class_id, capacity))
+    value = {"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted}
+    promoted = f"{counted(done.promoted, 'member')} promoted from the waitlist"
+    call.show(value, f"The capacity is {done.capacity} now; {promoted}.")
+
+
+REASONS = {
+    "past": "would be in the past",
+    "series": "is created by its series",
+    "exists": "is there already",
+    "closed": "would be on a closed day",
+    "inactive": "uses something that is deactivated",
+    "clash": "would clash with another class",
+}
+
+
+@app.command("copy-week")
+def copy_week(
+    call: InStudio,
+    location: Annotated[UUID, option_id("The location whose week is copied.", "--location")],
+    source: Annotated[datetime, typer.Option("--from", formats=DAY, help="A day of the week to copy.")],
+    target: Annotated[datetime, typer.Option("--to", formats=DAY, help="A day of the week that gets the copies.")],
+    preview: Annotated[bool, typer.Option("--preview", help="Only show what would be created.")] = False,
+) -> None:
+    """Copy a week's classes, without bookings, to another week. What is there already or would clash is skipped."""
+    wanted = WeekCopy(location, source.date(), target.date())
+    action = copying.preview if preview else copying.copy_week
+    done = call.act_in_studio("location", lambda connection, access: action(connection, access, wanted))
+    classes = [
+        {
+            "source_id": str(each.source.id),
+            "title": each.source.title,
+            "start_time": instant_text(each.start_time),
+            "skipped": each.skipped,
+        }
+        for each in done.copies
+    ]
+    skipped = Counter(each.skipped for each in done.copies if each.skipped is not None)
+    new = counted(len(done.copies) - skipped.total(), "class")
+    lines = [f"{new} {'would be created' if preview else 'created'}."]
+    lines += [f"{count} skipped: {REASONS[reason]}." for reason, count in skipped.items()]
+    call.show({"created": [str(class_id) for class_id in done.created], "classes": classes}, "\n".join(lines))
+
+
+@series.command("create", given=FieldOptions(NEW_SERIES, OPTIONS))
+def create_series(call: InStudio, given: Values, strict: Strict = False) -> None:
+    """Create a series: its classes of the next weeks now, the later ones by housekeeping."""
+    saved = call.act_in_studio("series", lambda c, a: series_flow.create(c, a, Given(given, strict)))
+    _show_series(call, saved, "created")
+
+
+@series.command("change", given=FieldOptions(SERIES, OPTIONS, is_change=True))
+def change_series(
+    call: InStudio,
+    series_id: RowId,
+    given: Values,
+    since: Annotated[
+        datetime | None,
+        typer.Option("--following", formats=DAY, help="Only the classes from this day on; else all to come."),
+    ] = None,
+    strict: Strict = False,
+) -> None:
+    """Change all classes to come of a series, or those from a day on. For a single class use `class change`."""
+    wanted = SeriesChange(given, day(since), strict)
+    saved = call.act("series", series_id, lambda c, a: series_flow.change(c, a, series_id, wanted))
+    _show_series(call, saved, "changed")
+
+
+@series.command("end")
+def end_series(
+    call: InStudio,
+    series_id: RowId,
+    last: Annotated[datetime, typer.Option("--after", formats=DAY, help="The last day with a class.")],
+    reason: Reason = None,
+) -> None:
+    """End a series after a day: its later classes are cancelled, free of charge for their members."""
+    saved = call.act("series", series_id, lambda c, a: series_flow.end(c, a, series_id, last.date(), reason))
+    _show_series(call, saved, "ended")
+
+
+def _show_series(call: InStudio, saved: SavedSeries, what: str) -> None:
+    counts: dict[str, int] = {
+        name: getattr(saved, name) for name in ("created", "changed", "cancelled", "bookings_cancelled", "promoted")
+    }
+    if call.as_json:
+        print_json({"id": str(saved.id), **counts, "warnings": [each.as_json() for each in saved.warnings]})
+        return
+    classes = ((name, counts[name]) for name in ("created", "changed", "cancelled"))
+    done = ", ".join(f"{counted(count, 'class')} {name}" for name, count in classes if count)
+    screen.print(f"The series is {what}: {saved.id}" + (f" ({done})" if done else ""))
+    print_warnings(saved.warnings)
+
+
+@closures.command("create", given=FieldOptions(CLOSURE, CLOSURE_OPTIONS))
+def close(call: InStudio, given: Values, strict: Strict = False) -> None:
+    """Close a location, or all, for some days. Series create no classes on them."""
+    saved = call.act_in_studio("closure", lambda c, access: closure_flow.create(c, access, Given(given, strict)))
+    if call.as_json:
+        counts = {"cancelled": saved.cancelled, "bookings_cancelled": saved.bookings_cancelled}
+        print_json({"id": str(saved.id), **counts, "warnings": [each.as_json() for each in saved.warnings]})
+        return
+    cancelled = f" ({counted(saved.cancelled, 'class')} and {counted(saved.bookings_cancelled, 'booking')} cancelled)"
+    screen.print(f"The closure is created: {saved.id}" + (cancelled if saved.cancelled else ""))
+    print_warnings(saved.warnings)
+
+
+@closures.command("remove")
+def open_again(call: InStudio, closure_id: RowId) -> None:
+    """Remove a closure. Series create their classes again; classes that were cancelled stay cancelled."""
+    saved = call.act("closure", closure_id, lambda c, access: closure_flow.remove(c, access, closure_id))
+    text = f"The closure is removed; {counted(saved.created, 'class')} created."
+    call.show({"id": str(saved.id), "created": saved.created}, text)
+
+
+add_list(app, "class", "List the classes of a day; without one, those to come.")
+add_list(series, "series", "List series, with their ids.")
+add_list(closures, "closure", "List closures, with their ids.")

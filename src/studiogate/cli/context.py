@@ -12,10 +12,12 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import typer
+import typer.exceptions
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
+from typer.core import TyperCommand
 
 from studiogate import settings as configuration
 from studiogate.domain.access import OPERATOR, Access, operator_access
@@ -67,6 +69,42 @@ class CommandError(Exception):
     def __init__(self, text: str, refusal: Refusal | None = None) -> None:
         super().__init__(text)
         self.refusal = refusal
+
+
+class WrongUsageError(typer.BadParameter):
+    """The command cannot run as it was typed."""
+
+    def format_message(self) -> str:
+        return self.message
+
+
+class Command(TyperCommand):
+    """A command that names everything that is missing at once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.exceptions.TyperException as error:
+            missing = list(self._missing(ctx, words)) if str(error).startswith("Missing") else []
+            if len(missing) < 2:
+                raise
+            raise WrongUsageError(f"Missing {' and '.join(_grouped(missing))}.", ctx) from None
+
+    def _missing(self, ctx: Any, words: list[str]) -> Iterator[Any]:
+        """Yield the parameters without which the command does not run, and that were not given."""
+        values, _, _ = self.make_parser(ctx).parse_args(args=words)
+        for parameter in self.get_params(ctx):
+            if parameter.required and parameter.value_is_missing(parameter.consume_value(ctx, values)[0]):
+                yield parameter
+
+
+def _grouped(parameters: list[Any]) -> Iterator[str]:
+    """Yield the missing parameters of each kind in one phrase."""
+    for kind in ("argument", "option"):
+        named = [each.get_error_hint() for each in parameters if each.param_type_name == kind]
+        if named:
+            yield f"{kind}{'s' if len(named) > 1 else ''} {', '.join(named)}"
 
 
 def lost_database(error: DatabaseUnavailableError) -> CommandError:
@@ -162,14 +200,6 @@ def counted(number: int, noun: str) -> str:
 def print_json(value: object) -> None:
     """Print a value as JSON, with instants formatted as in the API."""
     typer.echo(json.dumps(value, indent=2, default=as_text, ensure_ascii=False))
-
-
-def print_result(value: object, text: str, as_json: bool) -> None:
-    """Print what a command did: as JSON, or in a sentence."""
-    if as_json:
-        print_json(value)
-    else:
-        screen.print(text, markup=False, soft_wrap=True)
 
 
 def print_error(error: Exception, as_json: bool) -> None:

@@ -12,8 +12,8 @@ from uuid import UUID
 import structlog
 
 from studiogate import clock, demo
-from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_result
+from studiogate.cli.commands import Call
+from studiogate.cli.context import CommandError
 from studiogate.demo.activity import act
 from studiogate.domain import keys
 from studiogate.domain.access import Scope, operator_access
@@ -31,11 +31,11 @@ KEY_FILE = "demo.key"
 log = structlog.get_logger()
 
 
-def load(as_json: AsJson = False, data: DataFolder = None) -> None:
+def load(call: Call) -> None:
     """Load the demo studio: two locations, ten weeks of classes, members, staff, waitlists, leads and forms."""
-    folder = configuration.load(data_dir=data).data_dir
-    key = on_database(data, lambda connection: _load(connection, folder))
-    print_result({"studio": demo.SLUG, "key": key}, f"The demo studio is loaded. A key for it:\n\n{key}", as_json)
+    folder = call.settings.data_dir
+    key = call.on_database(lambda connection: _load(connection, folder))
+    call.show({"studio": demo.SLUG, "key": key}, f"The demo studio is loaded. A key for it:\n\n{key}")
 
 
 async def _load(connection: Connection, folder: Path) -> str:

@@ -1,30 +1,42 @@
-"""studiogate doctor."""
+"""studiogate migrate and doctor: bring the database up to date, and check everything."""
 
 import shutil
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, DataFolder, counted, database_of, print_json, run, screen
-from studiogate.cli.secret_key import OTHER_KEY
+from studiogate.cli.commands import Call
+from studiogate.cli.context import counted, database_of, print_json, run, screen
+from studiogate.cli.secrets import OTHER_KEY
 from studiogate.domain.encryption import fingerprint
 from studiogate.flows import doctor as doctor_flow
 from studiogate.flows.doctor import Finding
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.storage import secret_key
-from studiogate.storage.db import pool
+from studiogate.storage.db import migrate, pool
 from studiogate.storage.db.pool import Connection, DatabaseUnavailableError
 from studiogate.storage.upload_folder import UploadFolder
 
 COLOURS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 
-def doctor(as_json: AsJson = False, data: DataFolder = None) -> None:
+def run_migrations(
+    call: Call, dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be applied.")] = False
+) -> None:
+    """Bring the database's schema up to date."""
+    applied: list[migrate.Migration] = call.on_database(migrate.pending if dry_run else migrate.migrate, migrated=False)
+    names = [f"{each.version}_{each.name}" for each in applied]
+    lines = [f"{'pending' if dry_run else 'applied'}  {name}" for name in names]
+    call.show({"dry_run": dry_run, "migrations": names}, "\n".join(lines) or "The schema is up to date.")
+
+
+def doctor(call: Call) -> None:
     """Check database, migrations, clock, disk and every invariant; say what to do. A fault is exit status 1."""
-    findings = examine(configuration.load(data_dir=data))
-    if as_json:
+    findings = examine(call.settings)
+    if call.as_json:
         print_json([asdict(finding) for finding in findings])
     else:
         print_findings(findings)

@@ -1,53 +1,45 @@
-"""studiogate events tail | trigger: follow the event log, or add a sample event to it."""
+"""studiogate events and webhook: the event log, and the endpoints that it is delivered to."""
 
 import asyncio
 import contextlib
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from studiogate.cli.context import (
-    AsJson,
-    CommandError,
-    DataFolder,
-    complaints,
-    no_studio,
-    on_database,
-    operator_of,
-    print_json,
-    screen,
-    write,
-)
+from studiogate import settings as configuration
+from studiogate.cli.commands import Group, InStudio
+from studiogate.cli.context import CommandError, complaints, no_such, print_json, screen, write
+from studiogate.cli.field_options import Limit, RowId
+from studiogate.cli.lists import table_of
 from studiogate.domain.access import Access
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.webhooks.signing import new_secret
 from studiogate.domain.webhooks.targets import TargetRules
 from studiogate.flows import events as flow
+from studiogate.flows import webhook_staff
 from studiogate.flows.resolver import Resolver
 from studiogate.server.stop_signals import StopRequestedError
 from studiogate.storage import events as storage
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.webhooks import deliveries, endpoints
 from studiogate.worker.webhook_sender import Sender
 
 LOOK_SECONDS = 0.3
 AT_ONCE = 100
-app = typer.Typer(help="Follow the event log, or put a sample event into a test studio's.", no_args_is_help=True)
-Slug = Annotated[str, typer.Option("--studio", help="The studio's slug.")]
+KIND = "webhook"
+events = Group("Follow the event log, or put a sample event into a test studio's.")
+webhooks = Group("Webhook endpoints. Partners create them with their keys: an endpoint receives what its key may see.")
 Types = Annotated[
     list[str] | None, typer.Option("--type", help="A type or a family such as booking.*; repeat it for several.")
 ]
 ForwardTo = Annotated[
     str | None, typer.Option("--forward-to", metavar="URL", help="POST each event, signed, to this (local) server.")
 ]
-
-
-async def _studio(connection: Connection, slug: str) -> tuple[Access, bool]:
-    found = await studios.find_studio(connection, slug)
-    if found is None:
-        raise no_studio(slug)
-    return operator_of(found["studio_id"]), found["test"]
 
 
 def _wanted(types: list[str] | None) -> list[str]:
@@ -57,30 +49,25 @@ def _wanted(types: list[str] | None) -> list[str]:
     return [each.value for each in types_of(types or [EVERYTHING])]
 
 
-@app.command()
-def tail(
-    studio: Slug,
-    types: Types = None,
-    forward_to: ForwardTo = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print whole events, one per line.")] = False,
-    data: DataFolder = None,
-) -> None:
-    """Follow the log from now on, until Ctrl-C."""
+@events.command("tail")
+def tail(call: InStudio, types: Types = None, forward_to: ForwardTo = None) -> None:
+    """Follow the log from now on, until Ctrl-C. With --json, print whole events, one per line."""
     wanted = _wanted(types)
     with contextlib.suppress(StopRequestedError):
-        on_database(data, lambda connection: _tail(connection, studio, wanted, forward_to, as_json))
+        call.read(lambda connection, access: _tail(call, connection, access, wanted, forward_to))
 
 
-async def _tail(connection: Connection, slug: str, types: list[str], forward_to: str | None, as_json: bool) -> None:
-    access, _ = await _studio(connection, slug)
+async def _tail(
+    call: InStudio, connection: Connection, access: Access, types: list[str], forward_to: str | None
+) -> None:
     forwarder = None if forward_to is None else Forwarder(forward_to)
     last = await storage.head(connection, access)
-    complaints.print(f"Following the events of {slug} after {last}. Ctrl-C stops it.")
+    complaints.print(f"Following the events of {call.studio} after {last}. Ctrl-C stops it.")
     while True:
         found = await storage.follow(connection, access, last, types, AT_ONCE)
         for sequence, wire in found:
             last = sequence
-            write(f"{wire if as_json else _line(wire)}\n")
+            write(f"{wire if call.as_json else _line(wire)}\n")
             if forwarder is not None:
                 typer.echo(await forwarder.forward(wire), err=True)
         if not found:
@@ -111,28 +98,91 @@ class Forwarder:
         return f"          → {attempted.status or attempted.error} in {attempted.duration_ms} ms"
 
 
-@app.command()
+@events.command("trigger")
 def trigger(
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="Such as booking.created.")],
-    studio: Slug,
-    as_json: AsJson = False,
-    data: DataFolder = None,
+    call: InStudio, type_: Annotated[str, typer.Argument(metavar="TYPE", help="Such as booking.created.")]
 ) -> None:
     """Put a sample event about the newest resource of its kind into a test studio's log, for all its endpoints."""
     if type_ not in set(EventType):
         raise typer.BadParameter(f"{type_!r} is no event type: choose from {', '.join(EventType)}.")
-    row_id = on_database(data, lambda connection: _trigger(connection, studio, EventType(type_)))
-    if as_json:
-        print_json({"type": type_, "id": row_id})
+
+    async def work(connection: Connection, access: Access) -> str:
+        found = await studios.find_studio(connection, str(call.studio))
+        if found is None or not found["test"]:
+            text = f"{call.studio} is not a test studio: its partners would take the sample for the truth."
+            raise CommandError(text)
+        row_id = await flow.trigger(connection, access, EventType(type_))
+        if row_id is None:
+            about = f"{call.studio} has nothing that {type_} could be about"
+            raise CommandError(f"{about}: `studiogate import FILE` loads more.")
+        return str(row_id)
+
+    row_id = call.read(work)
+    call.show({"type": type_, "id": row_id}, f"Wrote {type_} about {row_id} to the log.")
+
+
+@webhooks.command("list")
+def list_endpoints(call: InStudio, limit: Limit = 100) -> None:
+    """List the endpoints of a studio, newest first, without their secrets."""
+    page = call.read(lambda c, access: endpoints.list_endpoints(c, access, PageRequest(None, limit)))
+    _print(call, page, ("id", "url", "event_types", "enabled", "disabled_reason"))
+
+
+@webhooks.command("deliveries")
+def list_deliveries(call: InStudio, endpoint_id: RowId, limit: Limit = 100) -> None:
+    """List the deliveries to an endpoint, newest first, with the outcome of every attempt."""
+
+    async def work(connection: Connection) -> Page | Refusal:
+        access = await call.access_to(connection, KIND, endpoint_id)
+        if not await endpoints.is_visible(connection, access, endpoint_id):
+            raise no_such(KIND, endpoint_id)
+        return await deliveries.list_deliveries(connection, access, PageRequest(None, limit), str(endpoint_id))
+
+    page = call.on_database(work)
+    _print(call, page, ("id", "event_type", "status", "next_attempt_at", "created_at"))
+
+
+def _print(call: InStudio, page: Page | Refusal, columns: tuple[str, ...]) -> None:
+    rows: list[dict[str, Any]] = [] if isinstance(page, Refusal) else json.loads(f"[{page.rows}]")
+    if call.as_json:
+        print_json(rows)
         return
-    screen.print(f"Wrote {type_} about {row_id} to the log.")
+    cells = ([" ".join(row[name]) if isinstance(row[name], list) else row[name] for name in columns] for row in rows)
+    screen.print(table_of(columns, cells) if rows else "Nothing found.")
 
 
-async def _trigger(connection: Connection, slug: str, type_: EventType) -> str:
-    access, test = await _studio(connection, slug)
-    if not test:
-        raise CommandError(f"{slug} is not a test studio: its partners would take the sample for the truth.")
-    row_id = await flow.trigger(connection, access, type_)
-    if row_id is None:
-        raise CommandError(f"{slug} has nothing that {type_} could be about: `studiogate import FILE` loads more.")
-    return str(row_id)
+@webhooks.command("enable")
+def enable(call: InStudio, endpoint_id: RowId) -> None:
+    """Enable an endpoint: what waits for it is delivered now."""
+    endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=True))
+    call.show(endpoint, "The endpoint is enabled.")
+
+
+@webhooks.command("disable")
+def disable(call: InStudio, endpoint_id: RowId) -> None:
+    """Disable an endpoint. Deliveries that are pending wait until it is enabled; later events are not queued for it."""
+    endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=False))
+    call.show(endpoint, "The endpoint is disabled.")
+
+
+@webhooks.command("delete")
+def delete(call: InStudio, endpoint_id: RowId) -> None:
+    """Delete an endpoint. Nothing more is sent to it."""
+    call.act(KIND, endpoint_id, lambda c, a: webhook_staff.delete(c, a, endpoint_id))
+    call.show({"id": str(endpoint_id), "deleted": True}, "The endpoint is deleted.")
+
+
+@webhooks.command("rotate-secret")
+def rotate_secret(call: InStudio, endpoint_id: RowId) -> None:
+    """Issue a new signing secret, shown once. The previous one also signs for 24 hours: give the new one to the
+    partner."""
+    sealer = Sealer(lambda: configuration.secret_keys(call.settings))
+    endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.rotate_secret(c, a, endpoint_id, sealer))
+    call.show(endpoint, f"The new secret is shown only now: {endpoint['secret']}")
+
+
+@webhooks.command("test")
+def send_test(call: InStudio, endpoint_id: RowId) -> None:
+    """Send an endpoint a message that is not an event. `webhook deliveries` shows what came of it."""
+    delivery = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.send_test(c, a, endpoint_id))
+    call.show(delivery, f"Queued as delivery {delivery['id']}.")

@@ -1,9 +1,10 @@
 """Files that commands read and write, and the progress of reading them."""
 
+import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -13,6 +14,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from studiogate.cli.context import CommandError, complaints, write
 from studiogate.server.stop_signals import of_this_process
 from studiogate.storage.private_file import OutputError, PrivateFile, writing
+
+# The steps of an import.
+IMPORT = ("reading", "checking", "writing")
 
 
 @contextmanager
@@ -36,11 +40,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def progress_bars(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+def progress_bars(steps: Iterable[str], *, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Show one progress bar per step on a terminal, nothing elsewhere."""
     columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
-        tasks = {step: bars.add_task(step, total=None, start=False) for step in ("reading", "checking", "writing")}
+        tasks = {step: bars.add_task(step, total=None, start=False) for step in steps}
 
         def report(step: str, done: int, total: int) -> None:
             of_this_process().check()  # reading a large file takes seconds and waits for nothing
@@ -70,3 +74,14 @@ def written(output: Path | None) -> Iterator[Callable[[str], object]]:
         if error.filename not in (None, str(output)):  # a file that the command reads
             raise
         raise CommandError(f"{output} cannot be written: {error.strerror}.") from None
+
+
+@contextmanager
+def new_file(path: Path, advice: str) -> Iterator[BinaryIO]:
+    """Yield a file that did not exist, and that only this user can read."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}. {advice}") from None
+    with os.fdopen(descriptor, "wb") as stream:
+        yield stream

@@ -6,27 +6,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from studiogate.cli.context import (
-    AsJson,
-    CommandError,
-    DataFolder,
-    counted,
-    no_studio,
-    on_database,
-    operator_of,
-    print_json,
-    reported,
-    screen,
-)
-from studiogate.cli.files import opened, progress_bars, written
-from studiogate.cli.studio_file import Quiet, StudioSlug
+from studiogate.cli.commands import InStudio
+from studiogate.cli.context import CommandError, counted, print_json, reported, screen
+from studiogate.cli.files import IMPORT, opened, progress_bars, written
+from studiogate.cli.studio_file import Quiet
 from studiogate.domain.csv_import.kinds import KINDS, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping, WrongMappingError
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
 from studiogate.flows.csv_mappings import GENERIC, load_mapping
-from studiogate.storage import studio as studios
-from studiogate.storage.db.pool import Connection
 
 
 def _parsed_kind(name: str) -> Kind:
@@ -56,17 +44,15 @@ Verdicts = Annotated[
 
 
 def import_rows(
+    call: InStudio,
     kind: KindName,
     path: CsvPath,
-    studio: StudioSlug,
     mapping: Map = GENERIC,
     dates: Dates = None,
     apply: Apply = False,
     skip_faults: SkipFaults = False,
     quiet: Quiet = False,
     output: Verdicts = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
 ) -> None:
     """Import rows of a CSV file. A dry run unless --apply is given; every row gets a verdict, in FILE.verdicts.csv."""
     if output is None and str(path) == "-":
@@ -75,13 +61,13 @@ def import_rows(
     if path.absolute() == verdicts.absolute():
         raise CommandError("The verdicts would replace the input: give another file with -o.")
     chosen = _mapping(mapping, kind, dates or [])
-    with opened(path) as file, progress_bars(shown=not as_json) as progress, written(verdicts) as write:
+    with opened(path) as file, progress_bars(IMPORT, shown=not call.as_json) as progress, written(verdicts) as write:
         source = CsvFile(file, path.name, chosen, write, apply, skip_faults, quiet, progress)
-        outcome = _imported(source, studio, data)
-    if not as_json:
+        outcome = _imported(call, source)
+    if not call.as_json:
         _print(outcome, verdicts, apply)
     error = {"error": reported(_refusal(outcome))} if outcome.faults and not outcome.applied else {}
-    if as_json:
+    if call.as_json:
         print_json({**error, "verdicts": str(verdicts), **_as_json(outcome)})
     if error:
         raise typer.Exit(1)
@@ -99,14 +85,8 @@ def _mapping(name: str, kind: Kind, dates: list[str]) -> ColumnMapping:
         raise CommandError(f"The mapping {name} cannot be used. {name}: {f'; {name}: '.join(wrong.faults)}.") from None
 
 
-def _imported(source: CsvFile, slug: str, data: Path | None) -> CsvOutcome:
-    async def work(connection: Connection) -> CsvOutcome | Refusal:
-        found = await studios.find_studio(connection, slug)
-        if found is None:
-            raise no_studio(slug)
-        return await import_csv(connection, operator_of(found["studio_id"]), source)
-
-    outcome = on_database(data, work)
+def _imported(call: InStudio, source: CsvFile) -> CsvOutcome:
+    outcome = call.read(lambda connection, access: import_csv(connection, access, source))
     if isinstance(outcome, Refusal):
         said = " ".join(fault.msg for fault in outcome.faults) or outcome.message
         raise CommandError(f"{said} Nothing was changed.")

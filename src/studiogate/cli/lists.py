@@ -1,7 +1,8 @@
-"""studiogate studio list, class list, lead list, …: lists for looking up ids."""
+"""studiogate room list, booking list, …: lists for looking up ids, declared in ``storage/operator_lists.py``."""
 
-from collections.abc import Sequence
-from datetime import date, datetime
+import inspect
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -10,44 +11,54 @@ from rich.markup import escape
 from rich.table import Table
 
 from studiogate import clock
-from studiogate.cli.context import (
-    AsJson,
-    DataFolder,
-    no_studio,
-    on_database,
-    operator_of,
-    parse_row_id,
-    print_json,
-    screen,
-)
+from studiogate.cli.commands import Group, InStudio
+from studiogate.cli.context import print_json, screen
+from studiogate.cli.field_options import ClassId, Day, Limit, MemberId, option_id
 from studiogate.domain.names import visible_text
+from studiogate.domain.studio_file.rows import Values
 from studiogate.storage import operator_lists as storage
-from studiogate.storage import studio as studios
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Record
 
-Slug = Annotated[str, typer.Option("--studio", metavar="SLUG", help="The studio's slug.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of rows.")]
-ClassId = Annotated[UUID | None, typer.Option("--class", metavar="ID", parser=parse_row_id, help="Only of this class.")]
-MemberId = Annotated[
-    UUID | None, typer.Option("--member", metavar="ID", parser=parse_row_id, help="Only of this member.")
-]
-FormId = Annotated[UUID | None, typer.Option("--form", metavar="ID", parser=parse_row_id, help="Only of this form.")]
-Day = Annotated[
-    datetime | None, typer.Option("--date", formats=["%Y-%m-%d"], help="Only of this day, in the studio's timezone.")
-]
+# The option of each filter.
+FILTERS = {
+    "class": ClassId,
+    "member": MemberId,
+    "form": Annotated[UUID | None, option_id("Only of this form.", "--form")],
+    "room": Annotated[UUID | None, option_id("Only of this room.", "--room")],
+    "product": Annotated[UUID | None, option_id("Only of this product.", "--product")],
+    "date": Day,
+    "text": Annotated[str | None, typer.Option("--text", help="A part of the name, the email or the phone.")],
+}
 
 
-def show(data: DataFolder, slug: str, kind: str, as_json: bool, limit: int, **filters: object) -> None:
-    """Print a list, as a table or as JSON."""
-    given = {name: value for name, value in filters.items() if value is not None}
+class Filters:
+    """The options of a list, one per filter."""
 
-    async def work(connection: Connection) -> Sequence[Record]:
-        studio = await studios.find_studio(connection, slug)
-        if studio is None:
-            raise no_studio(slug)
-        return await storage.listed(connection, operator_of(studio["studio_id"]), kind, given, limit)
+    def __init__(self, kind: str) -> None:
+        self._names = {f"only_{name}": name for name in storage.LISTS[kind].filters if name in FILTERS}
 
-    print_rows(on_database(data, work), as_json, limit)
+    def parameters(self) -> list[inspect.Parameter]:
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return [
+            inspect.Parameter(name, keyword, annotation=FILTERS[each], default=None)
+            for name, each in self._names.items()
+        ]
+
+    def taken_from(self, values: Values) -> Values:
+        taken = {each: values.pop(name) for name, each in self._names.items()}
+        days = {name: value.date() for name, value in taken.items() if isinstance(value, datetime)}
+        return {name: value for name, value in {**taken, **days}.items() if value is not None}
+
+
+def add_list(group: Group, kind: str, text: str, name: str = "list") -> None:
+    """Give a group the command that lists the rows of a kind."""
+
+    @group.command(name, given=Filters(kind), help=text)
+    def list_rows(call: InStudio, given: Values, limit: Limit = 100) -> None:
+        if kind == "class" and "date" not in given:
+            given["start"] = clock.now()
+        rows = call.read(lambda connection, access: storage.listed(connection, access, kind, given, limit))
+        print_rows(rows, call.as_json, limit)
 
 
 def print_rows(rows: Sequence[Record], as_json: bool, limit: int) -> None:
@@ -57,13 +68,18 @@ def print_rows(rows: Sequence[Record], as_json: bool, limit: int) -> None:
     if not rows:
         screen.print("Nothing found.")
         return
-    table = Table(*rows[0].keys(), box=None)
-    for row in rows:
-        table.add_row(*(cell(value) for value in row.values()))
+    table = table_of(rows[0].keys(), (row.values() for row in rows))
     table.columns[list(rows[0].keys()).index("id")].no_wrap = True
     screen.print(table)
     if len(rows) == limit:
         screen.print(f"These are the first {limit}; --limit shows more.")
+
+
+def table_of(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    table = Table(*columns, box=None)
+    for row in rows:
+        table.add_row(*map(cell, row))
+    return table
 
 
 def cell(value: object) -> str:
@@ -72,124 +88,3 @@ def cell(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M} UTC"
     return "" if value is None else escape(visible_text(str(value)))
-
-
-def day(value: datetime | None) -> date | None:
-    return None if value is None else value.date()
-
-
-def group(kind: str, text: str) -> typer.Typer:
-    """Return the application of a kind whose only command is its list."""
-    app = typer.Typer(help=text, no_args_is_help=True)
-    app.callback()(_one_of_several)
-
-    @app.command("list")
-    def list_rows(studio: Slug, limit: Limit = 100, as_json: AsJson = False, data: DataFolder = None) -> None:
-        """List them, with their ids."""
-        show(data, studio, kind, as_json, limit)
-
-    return app
-
-
-def _one_of_several() -> None:
-    """Without this, a single command would be taken for the whole application."""
-
-
-locations = group("location", "Locations.")
-rooms = group("room", "Rooms.")
-instructors = group("instructor", "Instructors.")
-products = group("product", "Products.")
-memberships = typer.Typer(help="Memberships.", no_args_is_help=True)
-memberships.callback()(_one_of_several)
-studio_app = typer.Typer(help="Studios.", no_args_is_help=True)
-studio_app.callback()(_one_of_several)
-leads = typer.Typer(help="Leads.", no_args_is_help=True)
-leads.callback()(_one_of_several)
-
-
-@studio_app.command("list")
-def list_studios(
-    after: Annotated[str | None, typer.Option(metavar="SLUG", help="Only those after this one.")] = None,
-    limit: Limit = 100,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
-    """List the studios of this installation by their slugs."""
-    print_rows(on_database(data, lambda connection: storage.studios(connection, after, limit)), as_json, limit)
-
-
-@leads.command("list")
-def list_leads(
-    studio: Slug,
-    text: Annotated[str | None, typer.Option(help="A part of the name, the email or the phone.")] = None,
-    limit: Limit = 100,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
-    """List leads, the newest first."""
-    show(data, studio, "lead", as_json, limit, text=text)
-
-
-def list_submissions(
-    studio: Slug,
-    form: FormId = None,
-    member: MemberId = None,
-    limit: Limit = 100,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
-    """List submissions of forms, the newest first."""
-    show(data, studio, "submission", as_json, limit, form=form, member=member)
-
-
-@memberships.command("list")
-def list_memberships(
-    studio: Slug, member: MemberId = None, limit: Limit = 100, as_json: AsJson = False, data: DataFolder = None
-) -> None:
-    """List memberships, the newest first."""
-    show(data, studio, "membership", as_json, limit, member=member)
-
-
-def list_purchases(
-    studio: Slug, member: MemberId = None, limit: Limit = 100, as_json: AsJson = False, data: DataFolder = None
-) -> None:
-    """List purchases, the newest first."""
-    show(data, studio, "purchase", as_json, limit, member=member)
-
-
-def list_forms(studio: Slug, limit: Limit = 100, as_json: AsJson = False, data: DataFolder = None) -> None:
-    """List forms, with their ids and addresses."""
-    show(data, studio, "form", as_json, limit)
-
-
-def list_waitlist(
-    studio: Slug,
-    class_id: ClassId = None,
-    member: MemberId = None,
-    limit: Limit = 100,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
-    """List waitlist entries, the newest first."""
-    show(data, studio, "waitlist", as_json, limit, **{"class": class_id}, member=member)
-
-
-def list_classes(
-    studio: Slug, on: Day = None, limit: Limit = 100, as_json: AsJson = False, data: DataFolder = None
-) -> None:
-    """List the classes of a day; without one, those to come."""
-    start = clock.now() if on is None else None
-    show(data, studio, "class", as_json, limit, date=day(on), start=start)
-
-
-def list_bookings(
-    studio: Slug,
-    class_id: ClassId = None,
-    member: MemberId = None,
-    on: Day = None,
-    limit: Limit = 100,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
-    """List bookings, the latest class first."""
-    show(data, studio, "booking", as_json, limit, **{"class": class_id}, member=member, date=day(on))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
+from inspect import signature
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ import typer.exceptions
 
 from studiogate.cli.context import (
     STANDARD_OUTPUT,
+    Command,
     CommandError,
     complaints,
     lost_database,
@@ -28,47 +30,61 @@ from studiogate.storage.db.migrate import MigrationError
 from studiogate.storage.db.pool import DatabaseUnavailableError, TransactionConflictError, UnknownOutcomeError
 from studiogate.storage.private_file import OutputError
 
-# The location of each command: a function, or an application with several commands.
+# Every command: where its function or its group is, and how `studiogate --help` describes it, without importing it.
 COMMANDS = {
-    "up": "serve:up",
-    "serve": "serve:serve",
-    "worker": "worker:worker",
-    "migrate": "migrate:run_migrations",
-    "doctor": "doctor:doctor",
-    "backup": "backup:back_up",
-    "restore": "backup:restore",
-    "import": "studio_file:import_file",
-    "import-csv": "import_csv:import_rows",
-    "export": "studio_file:export",
-    "demo": "demo:load",
-    "key": "keys:app",
-    "form": "forms:app",
-    "submission": "submissions:app",
-    "class": "classes:app",
-    "series": "series:app",
-    "closure": "closures:app",
-    "booking": "bookings:bookings",
-    "waitlist": "bookings:waitlist",
-    "purchase": "purchases:purchases",
-    "fee": "purchases:fees",
-    "events": "events:app",
-    "webhook": "webhooks:app",
-    "studio": "studios:app",
-    "location": "locations:app",
-    "room": "rooms:app",
-    "class-type": "class_types:app",
-    "instructor": "instructors:app",
-    "product": "catalog:products",
-    "price": "catalog:prices",
-    "member": "people_rights:app",
-    "membership": "memberships:app",
-    "lead": "leads:app",
-    "secrets": "secrets:app",
-    "audit": "audit:app",
-    "mail": "mails:app",
-    "staff": "staff_accounts:app",
-    "console": "staff_accounts:console",
+    "Run the service": {
+        "up": ("serve:up", "Start everything: PostgreSQL, the demo studio in an empty database, the API, the console."),
+        "serve": ("serve:serve", "Serve the API and the console on a migrated database."),
+        "worker": ("serve:worker", "Run housekeeping, webhooks and mails alone, apart from the API."),
+        "migrate": ("doctor:run_migrations", "Bring the database's schema up to date."),
+        "doctor": ("doctor:doctor", "Check database, clock, disk and data, and say what to do."),
+        "secrets": ("secrets:app", "Replace the key that webhook and link secrets are sealed under."),
+    },
+    "Studios and their data": {
+        "studio": ("studios:app", "Create, change and list studios, and store their logos."),
+        "demo": ("demo:load", "Load the demo studio, with members, classes, bookings and a day at the desk."),
+        "import": ("studio_file:import_file", "Load a studio file as a patch; a dry run shows every change."),
+        "export": ("studio_file:export", "Write a studio with everything in it as a studio file."),
+        "import-csv": ("import_csv:import_rows", "Import members, schedule, sales or leads from CSV files."),
+        "backup": ("backup:back_up", "Write the whole installation to one file, while it runs."),
+        "restore": ("backup:restore", "Load a backup into an empty data folder or database, and check it."),
+    },
+    "Timetable": {
+        "class": ("classes:app", "Create, change, cancel and list classes; copy a week of them."),
+        "series": ("classes:series", "Keep weekly series of classes: create, change, end, list."),
+        "closure": ("classes:closures", "Close a location, or all, for some days."),
+        "location": ("rows:location", "Keep the studio's locations."),
+        "room": ("rows:room", "Keep the rooms of locations, and the spots in them."),
+        "class-type": ("rows:class_type", "Keep the kinds of classes, such as yoga, and their booking rules."),
+        "instructor": ("rows:instructor", "Keep the people who teach."),
+    },
+    "People and bookings": {
+        "member": ("members:app", "Create, change, find, merge, export or erase members."),
+        "lead": ("forms:leads", "Move leads along the pipeline, add notes, make members of them."),
+        "booking": ("bookings:bookings", "Book, cancel or move for a member; check in, mark as no-show."),
+        "waitlist": ("bookings:waitlist", "List waiting members, and give one of them a seat."),
+        "form": ("forms:forms", "Build forms from JSON files, publish them, send links to them."),
+        "submission": ("forms:submissions", "Confirm or reject what visitors sent, and copy their files."),
+    },
+    "Sales": {
+        "product": ("catalog:products", "Keep what the studio sells."),
+        "price": ("catalog:prices", "Add, replace and retire the prices of products."),
+        "membership": ("sales:memberships", "Sell, pause, resume or cancel memberships; adjust credits."),
+        "purchase": ("sales:purchases", "Record purchases, payments and refunds."),
+        "fee": ("sales:fees", "List and waive fees, such as those for late cancellations."),
+    },
+    "Staff and partners": {
+        "staff": ("staff_accounts:app", "Give people access to the console: roles, sessions, second factors."),
+        "console": ("staff_accounts:console", "Print a link that signs an account in once."),
+        "key": ("keys:app", "Make, change, rotate and revoke the keys of partners; see their requests."),
+        "webhook": ("events:webhooks", "Look after the webhook endpoints of partners."),
+        "events": ("events:events", "Follow the event log, or add a sample event to a test studio's."),
+        "mail": ("studios:mails", "Choose which mails members get."),
+        "audit": ("audit:app", "See who changed what, or export all of it."),
+    },
 }
+PLACES = {name: place for panel in COMMANDS.values() for name, (place, _) in panel.items()}
+COMPLETING = "_STUDIOGATE_COMPLETE"  # set by the completion of a shell, with what was typed so far in another variable
 
 # Disks and devices that take no more.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -90,20 +106,37 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-def commands(arguments: Sequence[str] = ()) -> typer.Typer:
-    """Return an application with the requested command, or with all of them. The modules of the others are not
-    imported: that would take half of the start-up time of `up`."""
+def commands(arguments: Sequence[str] | None = None) -> typer.Typer:
+    """Return an application with all commands. With ``arguments``, only the one that they name can be run: the modules
+    of the others, which take half of the start-up time of `up`, are not imported."""
     app = typer.Typer(
         name="studiogate",
-        help="The partner interface of a fitness studio.",
+        help="Studiogate: the partner API of a fitness studio, and the console of its staff.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
     )
     app.callback()(_several_commands)
-    for name in arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS:
-        _add(app, name)
+    wanted = None if arguments is None else next((each for each in arguments if not each.startswith("-")), "")
+    for panel, entries in COMMANDS.items():
+        for name, (place, text) in entries.items():
+            if wanted in (None, name):
+                _add(app, name, place, text, panel)
+            elif wanted not in PLACES:
+                app.command(name, help=text, rich_help_panel=panel)(_not_imported)
     return app
+
+
+def _not_imported() -> None:
+    raise AssertionError("a command that is run was imported")
+
+
+def _typed() -> list[str]:
+    """Return the words of the command line: those that were typed so far, if a shell asks how they could go on."""
+    if COMPLETING not in os.environ:
+        return sys.argv[1:]
+    typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    words = typed.split()[1:]
+    return words if len(words) > 1 or typed[-1:].isspace() else []
 
 
 def _several_commands(
@@ -111,16 +144,18 @@ def _several_commands(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """The partner interface of a fitness studio."""
+    """Studiogate: the partner API of a fitness studio, and the console of its staff."""
 
 
-def _add(app: typer.Typer, name: str) -> None:
-    module, _, attribute = COMMANDS[name].partition(":")
+def _add(app: typer.Typer, name: str, place: str, text: str, panel: str) -> None:
+    module, _, attribute = place.partition(":")
     command = getattr(import_module(f"studiogate.cli.{module}"), attribute)
-    if isinstance(command, typer.Typer):
-        app.add_typer(command, name=name)
-    else:
-        app.command(name)(command)
+    if not callable(command):
+        app.add_typer(command.app, name=name, help=text, rich_help_panel=panel)
+        return
+    if "call" in signature(command).parameters:
+        command = import_module("studiogate.cli.commands").declared(command)
+    app.command(name, cls=Command, rich_help_panel=panel)(command)
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:
@@ -132,7 +167,7 @@ def _check_arguments(arguments: Sequence[str]) -> None:
 
 def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     """Run the requested command; ``all_is_imported`` is called once that is imported."""
-    app = commands(sys.argv[1:])
+    app = commands(_typed())
     all_is_imported()
     try:
         _check_arguments(sys.argv[1:])

@@ -1,17 +1,34 @@
-"""What is done to the database before a service uses it.
+"""What is done to the database before a service uses it, and the address of the console that `up` prints.
 
 `up` and `serve` import this file once the first API process is on its way: its imports take half a second, and that
 process runs its own at the same time.
 """
 
+from uuid import UUID
+
+from studiogate import clock
 from studiogate import settings as configuration
 from studiogate.cli import demo
-from studiogate.cli.console_link import console_path
-from studiogate.cli.context import CommandError
-from studiogate.cli.secret_key import check_key
+from studiogate.cli.context import CommandError, operator_of
+from studiogate.cli.secrets import check_key
+from studiogate.demo import SLUG
+from studiogate.demo.staff import OWNER
 from studiogate.domain.encryption import Sealer
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff.tokens import link_path
+from studiogate.flows.staff import operators, roles, set_up
+from studiogate.flows.staff.operators import SIGN_IN_LINK
+from studiogate.flows.staff.roles import Invitation
 from studiogate.settings import Settings
+from studiogate.storage import secret_key
+from studiogate.storage import studio as studios
+from studiogate.storage.accounts import accounts
 from studiogate.storage.db import migrate, pool
+from studiogate.storage.db.pool import Connection
+
+CONSOLE = "/console/"
 
 
 async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple[str | None, str]:
@@ -36,3 +53,25 @@ async def check_database(settings: Settings, dsn: str) -> None:
         await check_key(connection, settings)
     finally:
         await connection.close()
+
+
+async def console_path(connection: Connection, sealer: Sealer) -> str:
+    """Return the path to print: a one-time link for the demo studio's owner, the set-up of an empty service, or the
+    page to sign in."""
+    if not await studios.any_studio(connection):
+        sealer.use(await secret_key.share_fingerprint(connection))
+        return set_up.set_up_path(sealer, clock.now())
+    found = await studios.find_studio(connection, SLUG)
+    return CONSOLE if found is None else await _demo_link(connection, found["studio_id"])
+
+
+async def _demo_link(connection: Connection, studio_id: UUID) -> str:
+    account = await accounts.find(connection, OWNER.email)
+    if account is None:
+        invitation = Invitation(OWNER.email, Grant(Role.OWNER), name=OWNER.name)
+        await roles.invite(connection, operator_of(studio_id), invitation)
+        account = await accounts.find(connection, OWNER.email)
+    if account is None:
+        return CONSOLE
+    link = await operators.make_link(connection, operator_of, account, SIGN_IN_LINK, mail=False)
+    return CONSOLE if isinstance(link, Refusal) else link_path(link.token)

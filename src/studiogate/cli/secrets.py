@@ -1,4 +1,5 @@
-"""studiogate secrets rotate: replace the secret key, and seal everything again under the new one."""
+"""The installation's secret key: checked at every start; `studiogate secrets rotate` replaces it, and seals everything
+again under the new one."""
 
 import secrets
 from typing import Annotated
@@ -6,8 +7,8 @@ from typing import Annotated
 import typer
 
 from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
-from studiogate.cli.secret_key import OTHER_KEY
+from studiogate.cli.commands import Call, Group
+from studiogate.cli.context import CommandError, print_json, screen
 from studiogate.domain.encryption import fingerprint
 from studiogate.flows import secret_key as flow
 from studiogate.flows.secret_key import Rotated
@@ -15,28 +16,42 @@ from studiogate.settings import KEY_BYTES, Settings
 from studiogate.storage import secret_key
 from studiogate.storage.db.pool import Connection
 
-app = typer.Typer(help="The installation's secret key.", no_args_is_help=True)
+app = Group("The installation's secret key: replace it.")
+OTHER_KEY = (
+    "This machine's secret key is not the one that the database was set up with: set STUDIOGATE_SECRET_KEY, or copy "
+    "secrets.key into the data folder, from a machine that works. If no machine has it any more: "
+    "`studiogate secrets rotate --lost`."
+)
 ONE_KEY_SET = (
     "STUDIOGATE_SECRET_KEY holds one key. Make another one (openssl rand -base64 32), set STUDIOGATE_SECRET_KEY to "
     "OLD,NEW for every process, restart them, then run this again."
 )
 
 
-@app.callback()
-def secret_keys() -> None:
-    """The installation's secret key."""
+async def key_problem(connection: Connection, settings: Settings) -> str | None:
+    """Return why this process must not use this database, or None. A key is created only if none is known yet."""
+    known = await secret_key.key_fingerprint(connection)
+    if known is None:
+        known = await flow.agree(connection, configuration.secret_keys(settings)[0])
+    keys = configuration.known_secret_keys(settings)
+    return None if known in map(fingerprint, keys) else OTHER_KEY
+
+
+async def check_key(connection: Connection, settings: Settings) -> None:
+    problem = await key_problem(connection, settings)
+    if problem is not None:
+        raise CommandError(problem)
 
 
 @app.command("rotate")
 def rotate(
+    call: Call,
     prepare: Annotated[bool, typer.Option("--prepare", help="Only write the next key beside the present one.")] = False,
     lost: Annotated[bool, typer.Option("--lost", help="The present key is lost: continue without it.")] = False,
     links: Annotated[bool, typer.Option("--links", help="New secrets for form links too; present links end.")] = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
 ) -> None:
     """Seal the secrets of webhooks, form links and second factors anew under a new key."""
-    settings = configuration.load(data_dir=data)
+    settings = call.settings
 
     def choose(known: bytes | None) -> list[bytes] | None:
         return _with_the_next(settings, known, lost=lost)
@@ -49,18 +64,16 @@ def rotate(
             return None
         return await flow.rotate(connection, choose, links=links)
 
-    done = on_database(data, work)
+    done: Rotated | None = call.on_database(work)
     if prepare:
-        if as_json:
-            print_json({"prepared": True, "rotated": False})
-            return
-        screen.print("The next key is ready. Copy secrets.key to every other machine, then run this without --prepare.")
+        text = "The next key is ready. Copy secrets.key to every other machine, then run this without --prepare."
+        call.show({"prepared": True, "rotated": False}, text)
         return
     _written(settings)
-    if as_json:
+    if call.as_json:
         print_json({"prepared": True, "rotated": done is not None, **(done._asdict() if done else {})})
-        return
-    _report(settings, done)
+    else:
+        _report(settings, done)
 
 
 def _with_the_next(settings: Settings, known: bytes | None, *, lost: bool) -> list[bytes] | None:

@@ -1,4 +1,4 @@
-"""studiogate up | serve."""
+"""studiogate up | serve | worker."""
 
 import errno
 import socket
@@ -25,6 +25,7 @@ Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to liste
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave housekeeping to `studiogate worker`.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=64, help="API processes (STUDIOGATE_WORKERS).")]
 HOST = "Choose another host with --host (STUDIOGATE_HOST)."
+PORT_OPTIONS = "--port (STUDIOGATE_PORT, make up PORT=…)"
 Result = TypeVar("Result")
 log = structlog.get_logger()
 
@@ -60,6 +61,24 @@ def serve(
 
         signals.run(check_database(settings, dsn))
         _run(settings, supervisor, signals)
+
+
+def worker(data: DataFolder = None) -> None:
+    """Housekeeping alone, for deployments that split it from the API."""
+    settings = configuration.load(data_dir=data)
+
+    def supervised(dsn: str, keep_alive: Callable[[], None]) -> Supervisor:
+        return Supervisor(settings, dsn, keep_alive)
+
+    with stoppable(settings) as signals:
+        from studiogate.cli.prepare import check_database
+
+        admin = admin_socket(settings)
+        with database_for(settings, supervised, signals.check) as (dsn, supervisor), supervisor:
+            signals.run(check_database(settings, dsn))
+            supervisor.add_worker(admin)
+            say(settings, "ready", "The worker runs. Ctrl-C stops it.")
+            supervisor.run(signals=signals)
 
 
 @contextmanager
@@ -103,7 +122,7 @@ def admin_socket(settings: Settings) -> socket.socket | None:
 def _service(settings: Settings, signals: StopSignals, *, no_worker: bool) -> Iterator[tuple[str, Supervisor]]:
     """Yield the address of the started database, and a supervisor whose processes wait for ``_run``."""
     with ExitStack() as stack:
-        public = stack.enter_context(listening(settings.host, settings.port, "--port"))
+        public = stack.enter_context(listening(settings.host, settings.port, PORT_OPTIONS))
         admin = admin_socket(settings)
         if admin is not None:
             stack.enter_context(admin)
@@ -195,6 +214,7 @@ def _announce(settings: Settings, url: str, shown: Shown) -> None:
         lines += ["Create a studio:  in the console, or studiogate studio create --help"]
         lines += ["Create a key:     studiogate key create --studio SLUG --name NAME --all-scopes\n"]
     else:
-        facts |= {"demo_key": demo_key, "try": f"curl -s -H 'X-Service-Key: {demo_key}' '{base}/classes?limit=2'"}
+        to_come = f"{base}/classes?limit=2&starts_after={clock.now():%Y-%m-%dT%H:%M:%SZ}"
+        facts |= {"demo_key": demo_key, "try": f"curl -s -H 'X-Service-Key: {demo_key}' '{to_come}'"}
         lines += [f"Demo key:         {demo_key}\n\nTry it:\n", f"  {facts['try']}\n"]
     say(settings, "ready", "\n".join([*lines, "Ctrl-C stops it.\n"]), **facts)

@@ -4,23 +4,11 @@ from typing import Annotated, TypeVar
 from uuid import UUID
 
 import typer
-from rich.table import Table
 
-from studiogate import settings as configuration
-from studiogate.cli.actions import studio_access
-from studiogate.cli.context import (
-    AsJson,
-    CommandError,
-    DataFolder,
-    counted,
-    on_database,
-    operator_of,
-    parse_row_id,
-    print_json,
-    print_result,
-    screen,
-)
-from studiogate.cli.lists import Slug, cell
+from studiogate.cli.commands import Call, Group, InStudio, studio_access
+from studiogate.cli.context import CommandError, counted, operator_of, parse_row_id, print_json, screen
+from studiogate.cli.lists import table_of
+from studiogate.domain.access import Access
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
@@ -35,8 +23,8 @@ from studiogate.storage.accounts import accounts, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.db.pool import Connection, Record
 
-app = typer.Typer(help="Accounts of staff, and their roles.", no_args_is_help=True)
-console = typer.Typer(help="The console of the studio's staff.", no_args_is_help=True)
+app = Group("Accounts of staff, and their roles.")
+console = Group("The console of the studio's staff.")
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="The account's email.")]
 RoleOption = Annotated[Role, typer.Option("--role", help="What the account may do in the studio.")]
 Locations = Annotated[
@@ -53,83 +41,71 @@ OneStudio = Annotated[str | None, typer.Option("--studio", metavar="SLUG", help=
 
 @app.command("invite")
 def invite(
-    email: Email,
-    studio: Slug,
-    role: RoleOption,
-    location: Locations = None,
-    instructor: Instructor = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
+    call: InStudio, email: Email, role: RoleOption, location: Locations = None, instructor: Instructor = None
 ) -> None:
     """Give somebody a role in a studio, and print the link with which they choose a password."""
-    mail = configuration.load(data_dir=data).smtp_url is not None
+    mail = call.settings.smtp_url is not None
     wanted = Invitation(email, _grant(role, location, instructor), mail)
 
-    async def work(connection: Connection) -> Invited:
-        return _done(await roles.invite(connection, await studio_access(connection, studio), wanted), email)
+    async def work(connection: Connection, access: Access) -> Invited:
+        return _done(await roles.invite(connection, access, wanted), email)
 
-    done = on_database(data, work)
-    shown = _link(data, done.link, mail=mail and done.is_new)
-    if as_json:
-        print_json({"id": done.account_id, "email": done.email, "studio": studio, "role": role.value, **shown})
+    done = call.read(work)
+    shown = _link(call, done.link, mail=mail and done.is_new)
+    if call.as_json:
+        print_json({"id": done.account_id, "email": done.email, "studio": call.studio, "role": role.value, **shown})
         return
-    screen.print(f"{done.email} is {role.value} of {studio} now.", markup=False, soft_wrap=True)
+    screen.print(f"{done.email} is {role.value} of {call.studio} now.", markup=False)
     if done.link is not None:
         _print_link(shown)
     elif done.is_new:
-        screen.print(
-            f"The account is disabled: `studiogate staff enable {done.email}` changes that.",
-            markup=False,
-            soft_wrap=True,
-        )
+        enable = f"`studiogate staff enable {done.email}` changes that."
+        screen.print(f"The account is disabled: {enable}", markup=False)
     else:
         screen.print("They have an account already, and find the studio in it.")
 
 
 @app.command("list")
-def list_staff(studio: OneStudio = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+def list_staff(call: Call, studio: OneStudio = None) -> None:
     """List accounts with their roles."""
 
     async def work(connection: Connection) -> list[Record]:
         studio_id = None if studio is None else (await studio_access(connection, studio)).studio_id
         return await accounts.list_accounts(connection, studio_id)
 
-    rows = on_database(data, work)
-    if as_json:
+    rows: list[Record] = call.on_database(work)
+    if call.as_json:
         print_json([dict(row) for row in rows])
         return
-    table = Table("studio", "email", "name", "role", "locations", "state", "second factor", "last used", box=None)
-    for row in rows:
-        locations = "all" if row["location_ids"] is None else len(row["location_ids"])
-        values = (row["studio"], row["email"], row["name"], row["role"], locations, row["state"])
-        table.add_row(*map(cell, (*values, "yes" if row["second_factor"] else "no", row["last_used_at"])))
+    columns = ("studio", "email", "name", "role", "locations", "state", "second factor", "last used")
+    table = table_of(columns, map(_cells, rows))
     screen.print(table if rows else "No staff yet: `studiogate staff invite` makes an account.")
+
+
+def _cells(row: Record) -> tuple[object, ...]:
+    locations = "all" if row["location_ids"] is None else len(row["location_ids"])
+    account = (row["studio"], row["email"], row["name"], row["role"], locations, row["state"])
+    return (*account, bool(row["second_factor"]), row["last_used_at"])
 
 
 @app.command("role")
 def change_role(
-    email: Email,
-    studio: Slug,
-    role: RoleOption,
-    location: Locations = None,
-    instructor: Instructor = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
+    call: InStudio, email: Email, role: RoleOption, location: Locations = None, instructor: Instructor = None
 ) -> None:
     """Replace the role of an account in a studio. Without --location it is not limited."""
     wanted = _grant(role, location, instructor)
 
-    async def work(connection: Connection) -> Grant:
-        account, access = await _account(connection, email), await studio_access(connection, studio)
+    async def work(connection: Connection, access: Access) -> Grant:
+        account = await _account(connection, email)
         return _done(await roles.change_role(connection, access, account.id, wanted), email)
 
-    on_database(data, work)
-    shown = {"email": email, "studio": studio, "role": role.value}
-    print_result(shown, f"{email} is {role.value} of {studio} now.", as_json)
+    call.read(work)
+    value = {"email": email, "studio": call.studio, "role": role.value}
+    call.show(value, f"{email} is {role.value} of {call.studio} now.")
 
 
 @app.command("disable")
-def disable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+def disable(call: Call, email: Email, studio: OneStudio = None) -> None:
     """Disable an account, in one studio or everywhere. Its sessions end."""
 
     async def work(connection: Connection) -> int:
@@ -138,13 +114,13 @@ def disable(email: Email, studio: OneStudio = None, as_json: AsJson = False, dat
             return _done(await operators.disable_account(connection, operator_of, account.id), email)
         return _done(await roles.disable(connection, await studio_access(connection, studio), account.id), email)
 
-    ended = on_database(data, work)
-    shown = {"email": email, "studio": studio, "state": "disabled", "sessions_ended": ended}
-    print_result(shown, f"{email} is disabled; {counted(ended, 'session')} ended.", as_json)
+    ended: int = call.on_database(work)
+    value = {"email": email, "studio": studio, "state": "disabled", "sessions_ended": ended}
+    call.show(value, f"{email} is disabled; {counted(ended, 'session')} ended.")
 
 
 @app.command("enable")
-def enable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+def enable(call: Call, email: Email, studio: OneStudio = None) -> None:
     """Let a disabled account sign in again, in one studio or everywhere."""
 
     async def work(connection: Connection) -> list[str]:
@@ -156,10 +132,10 @@ def enable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data
         _done(await roles.enable(connection, await studio_access(connection, studio), account.id), email)
         return [_disabled_in(email, None)] if account.disabled_at is not None else []
 
-    still = on_database(data, work)
-    shown = {"email": email, "studio": studio, "state": "enabled", "warnings": still}
+    still: list[str] = call.on_database(work)
+    value = {"email": email, "studio": studio, "state": "enabled", "warnings": still}
     where = f" in {studio}" if studio is not None and still else ""
-    print_result(shown, "\n".join((f"{email} is enabled{where}.", *still)), as_json)
+    call.show(value, "\n".join((f"{email} is enabled{where}.", *still)))
 
 
 def _disabled_in(email: str, slug: str | None) -> str:
@@ -168,12 +144,12 @@ def _disabled_in(email: str, slug: str | None) -> str:
     return f"{email} is disabled {where}: `studiogate staff enable {email}{option}` changes that."
 
 
+SESSION_COLUMNS = ("id", "studio", "address", "user_agent", "created_at", "last_used_at")
+
+
 @app.command("sessions")
 def list_sessions(
-    email: Email,
-    end: Annotated[bool, typer.Option("--end", help="End all of them.")] = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
+    call: Call, email: Email, end: Annotated[bool, typer.Option("--end", help="End all of them.")] = False
 ) -> None:
     """List an account's sessions, or end them."""
 
@@ -183,27 +159,22 @@ def list_sessions(
             return [], await operators.end_sessions(connection, operator_of, account.id)
         return await sessions.list_sessions(connection, account.id), 0
 
-    rows, ended = on_database(data, work)
+    rows, ended = call.on_database(work)
     if end:
-        print_result({"email": email, "sessions_ended": ended}, f"{counted(ended, 'session')} ended.", as_json)
-    elif as_json:
+        call.show({"email": email, "sessions_ended": ended}, f"{counted(ended, 'session')} ended.")
+    elif call.as_json:
         print_json([dict(row) for row in rows])
     else:
-        table = Table("id", "studio", "address", "browser", "since", "last used", box=None)
-        for row in rows:
-            table.add_row(*(cell(row[name]) for name in SESSION_COLUMNS))
+        columns = ("id", "studio", "address", "browser", "since", "last used")
+        table = table_of(columns, ([row[name] for name in SESSION_COLUMNS] for row in rows))
         screen.print(table if rows else "No sessions.")
-
-
-SESSION_COLUMNS = ("id", "studio", "address", "user_agent", "created_at", "last_used_at")
 
 
 @app.command("second-factor")
 def second_factor(
+    call: Call,
     email: Email,
     remove: Annotated[bool, typer.Option("--remove", help="Remove it, for somebody who has lost their phone.")] = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
 ) -> None:
     """Say whether an account has a second factor, or remove it."""
 
@@ -216,37 +187,31 @@ def second_factor(
             raise CommandError(f"{email} has no second factor.")
         return False
 
-    has_one = on_database(data, work)
-    shown = {"email": email, "second_factor": has_one}
-    print_result(shown, f"{email} has {'a' if has_one else 'no'} second factor.", as_json)
+    has_one = call.on_database(work)
+    call.show({"email": email, "second_factor": has_one}, f"{email} has {'a' if has_one else 'no'} second factor.")
 
 
 @app.command("reset")
-def reset(email: Email, as_json: AsJson = False, data: DataFolder = None) -> None:
+def reset(call: Call, email: Email) -> None:
     """Print a link that sets a new password once. The sessions end then; a second factor stays."""
-    _print_account_link(email, RESET_LINK, data, as_json=as_json)
-
-
-@console.callback()
-def _one_of_several() -> None:
-    """The console of the studio's staff."""
+    _print_account_link(call, email, RESET_LINK)
 
 
 @console.command("link")
-def sign_in_link(email: Email, as_json: AsJson = False, data: DataFolder = None) -> None:
+def sign_in_link(call: Call, email: Email) -> None:
     """Print a link that signs an account in once, without its password."""
-    _print_account_link(email, SIGN_IN_LINK, data, as_json=as_json)
+    _print_account_link(call, email, SIGN_IN_LINK)
 
 
-def _print_account_link(email: str, kind: LinkKind, data: DataFolder, *, as_json: bool) -> None:
-    mail = configuration.load(data_dir=data).smtp_url is not None
+def _print_account_link(call: Call, email: str, kind: LinkKind) -> None:
+    mail = call.settings.smtp_url is not None
 
     async def work(connection: Connection) -> IssuedLink:
         account = await _account(connection, email)
         return _done(await operators.make_link(connection, operator_of, account, kind, mail=mail), email)
 
-    shown = _link(data, on_database(data, work), mail=mail)
-    if as_json:
+    shown = _link(call, call.on_database(work), mail=mail)
+    if call.as_json:
         print_json({"email": email, **shown})
     else:
         _print_link(shown)
@@ -283,10 +248,10 @@ def _why(refusal: Refusal, email: str) -> str:
     return refusal.message
 
 
-def _link(data: DataFolder, link: IssuedLink | None, *, mail: bool) -> dict[str, object]:
+def _link(call: Call, link: IssuedLink | None, *, mail: bool) -> dict[str, object]:
     if link is None:
         return {"url": None, "expires_at": None, "mailed": False}
-    origin = known_address(configuration.load(data_dir=data))
+    origin = known_address(call.settings)
     return {"url": origin + link_path(link.token), "expires_at": link.expires_at, "mailed": mail}
 
 

@@ -10,21 +10,17 @@ from typing import IO, Annotated, Any
 import typer
 from rich.table import Table
 
-from studiogate import settings as configuration
+from studiogate.cli.commands import Call, InStudio
 from studiogate.cli.context import (
-    AsJson,
     CommandError,
-    DataFolder,
     complaints,
     counted,
-    no_studio,
-    on_database,
     operator_of,
     print_json,
     reported,
     screen,
 )
-from studiogate.cli.files import opened, progress_bars, written
+from studiogate.cli.files import IMPORT, opened, progress_bars, written
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.faults import STALE
 from studiogate.domain.studio_file.schema import studio_file_schema
@@ -48,7 +44,6 @@ Overwrite = Annotated[
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse what is otherwise only a warning.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Send members no mails about what the file changes.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of studio files, and import nothing.")]
-StudioSlug = Annotated[str, typer.Option("--studio", metavar="SLUG", help="The studio's slug.")]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -61,14 +56,13 @@ Output = Annotated[
 
 
 def import_file(
+    call: Call,
     path: StudioFile = None,
     dry_run: DryRun = False,
     overwrite: Overwrite = False,
     strict: Strict = False,
     quiet: Quiet = False,
     schema: Schema = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
 ) -> None:
     """Load a studio file as a patch: what it does not give stays; all of it or nothing."""
     if schema:
@@ -77,11 +71,11 @@ def import_file(
     if path is None:
         raise typer.BadParameter("Name the studio file, or - for standard input.", param_hint="FILE")
     with tempfile.TemporaryFile("w+") as changes:
-        options = Options(dry_run, overwrite, strict, quiet, _files(path, data))
+        options = Options(dry_run, overwrite, strict, quiet, _files(call, path))
         if dry_run:
             options = replace(options, on_change=lambda change: _note(changes, change))
-        outcome = _import(path, options, as_json, data)
-        if as_json:
+        outcome = _import(call, path, options)
+        if call.as_json:
             _print_json(outcome, options, changes, path)
         else:
             _print_text(outcome, options, changes, path)
@@ -89,21 +83,21 @@ def import_file(
         raise typer.Exit(1)
 
 
-def _import(path: Path, options: Options, as_json: bool, data: DataFolder) -> Outcome:
-    with opened(path) as file, progress_bars(shown=not as_json) as progress:
+def _import(call: Call, path: Path, options: Options) -> Outcome:
+    with opened(path) as file, progress_bars(IMPORT, shown=not call.as_json) as progress:
         access = operator_of(studio_file.studio_in(file))
-        outcome = on_database(
-            data, lambda connection: studio_file.import_studio_file(connection, access, file, options, progress)
+        outcome: Outcome | Refusal = call.on_database(
+            lambda connection: studio_file.import_studio_file(connection, access, file, options, progress)
         )
     if isinstance(outcome, Refusal):
         raise CommandError(f"{outcome.message} Nothing was changed.", outcome)
     return outcome
 
 
-def _files(path: Path, data: DataFolder) -> FilesBeside | None:
+def _files(call: Call, path: Path) -> FilesBeside | None:
     if str(path) == "-":
         return None
-    return FilesBeside(folder_beside(path), UploadFolder(configuration.load(data_dir=data).data_dir))
+    return FilesBeside(folder_beside(path), UploadFolder(call.settings.data_dir))
 
 
 def _note(changes: IO[str], change: RowChange) -> None:
@@ -112,15 +106,13 @@ def _note(changes: IO[str], change: RowChange) -> None:
     changes.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def export(studio: StudioSlug, output: Output = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+def export(call: InStudio, output: Output = None) -> None:
     """Write a studio as a studio file, which is JSON, with everything in it: importing it again changes nothing."""
-    uploads = UploadFolder(configuration.load(data_dir=data).data_dir)
+    uploads = UploadFolder(call.settings.data_dir)
     files = None if output is None else ExportedFiles(folder_beside(output), uploads)
     with written(output) as write:
-        found = on_database(data, lambda connection: studio_file.export_studio(connection, studio, write, files))
-        if not found:
-            raise no_studio(studio)
-    if as_json and files is not None:
+        call.read(lambda connection, _access: studio_file.export_studio(connection, str(call.studio), write, files))
+    if call.as_json and files is not None:
         print_json({"file": str(output), "missing_uploads": [str(each) for each in files.lost]})
     for upload_id in files.lost if files else ():
         complaints.print(f"warning: the file of upload {upload_id} is lost; its row is in the export.", soft_wrap=True)

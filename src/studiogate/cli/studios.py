@@ -1,146 +1,109 @@
-"""studiogate studio create, change, list, logo."""
+"""studiogate studio and mail: studios, their logos, and which mails their members get."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from studiogate import settings as configuration
-from studiogate.cli import lists
-from studiogate.cli.actions import Clear, Policy, Strict, act_in_studio, carried_out, changes, given, print_saved
-from studiogate.cli.context import (
-    AsJson,
-    CommandError,
-    DataFolder,
-    no_studio,
-    on_database,
-    operator_of,
-    print_result,
-)
-from studiogate.cli.lists import Slug
+from studiogate.cli.commands import Call, Group, InStudio, carried_out
+from studiogate.cli.context import CommandError, operator_of, print_json, screen
+from studiogate.cli.field_options import FieldOptions, Limit, Strict, of_field, of_policy
+from studiogate.cli.lists import print_rows, table_of
+from studiogate.cli.rows import print_saved
+from studiogate.domain.access import Access
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo
+from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
+from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
+from studiogate.domain.staff_input import Fields
+from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import logos as flow
 from studiogate.flows import studio as studio_flow
+from studiogate.flows.bookings import mail_switches
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.server.address_file import known_address
-from studiogate.storage import studio as studios
+from studiogate.storage import operator_lists
+from studiogate.storage.bookings import mails as mail_storage
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
-app = lists.studio_app
+app = Group("Studios: create, change, list, and their logos.")
+mails = Group("Mails to members: list the kinds, switch them on or off.")
 ALLOWED = f"a PNG, JPEG or WebP image of at most {MAX_BYTES // 1024} KiB and {MAX_SIDE} pixels per side"
 ImageFile = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help=f"{ALLOWED[0].upper()}{ALLOWED[1:]}.",
-    ),
+    typer.Argument(metavar="FILE", exists=True, dir_okay=False, help=f"{ALLOWED[0].upper()}{ALLOWED[1:]}."),
 ]
+After = Annotated[str | None, typer.Option(metavar="SLUG", help="Only those after this one.")]
+Kind = Annotated[MailKind, typer.Argument(metavar="KIND", help=", ".join(MailKind))]
+Rows = list[dict[str, object]]
+# Of the mails that came too late, this many are listed and counted, the newest.
+MAX_LATE = 1000
+NO_SERVER = "No mail is sent: set STUDIOGATE_SMTP_URL, then restart the worker."
+OPTIONS = {
+    "name": of_field("The studio's name."),
+    "slug": of_field("Lower-case letters, digits and hyphens; part of the addresses of forms."),
+    "timezone": of_field("An IANA time zone, such as Europe/Berlin."),
+    "currency": of_field("Three capital letters, such as EUR."),
+    "country": of_field("Two capital letters, such as DE."),
+    "primary_color": of_field("The colour of hosted pages, such as #2f5d50.", "--colour"),
+    "policy": of_policy(),
+    "schedule_weeks_ahead": of_field("How many weeks ahead the classes of series are created (8).", "--weeks-ahead"),
+    "test": of_field("A studio for trials: its keys are test keys.", "--test"),
+}
 
 
-Name = Annotated[str | None, typer.Option("--name", help="The studio's name.")]
-NewSlug = Annotated[
-    str | None, typer.Option("--slug", help="Lower-case letters, digits and hyphens; part of the addresses of forms.")
-]
-Timezone = Annotated[str | None, typer.Option("--timezone", help="An IANA time zone, such as Europe/Berlin.")]
-Currency = Annotated[str | None, typer.Option("--currency", help="Three capital letters, such as EUR.")]
-Country = Annotated[str | None, typer.Option("--country", help="Two capital letters, such as DE.")]
-Colour = Annotated[str | None, typer.Option("--colour", help="The colour of hosted pages, such as #2f5d50.")]
-WeeksAhead = Annotated[
-    int | None, typer.Option("--weeks-ahead", help="How many weeks ahead the classes of series are created (8).")
-]
+def _typed(fields: Fields) -> Fields:
+    """Return the fields that options set: the logo is a file."""
+    return {name: field for name, field in fields.items() if name != "logo"}
 
 
-@app.command("create")
-def create(
-    name: Name,
-    slug: NewSlug,
-    timezone: Timezone,
-    currency: Currency,
-    country: Country,
-    colour: Colour = None,
-    policy: Policy = None,
-    weeks_ahead: WeeksAhead = None,
-    test: Annotated[bool, typer.Option("--test", help="A studio for trials: its keys are test keys.")] = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+@app.command("list")
+def list_studios(call: Call, after: After = None, limit: Limit = 100) -> None:
+    """List the studios of this installation by their slugs."""
+    rows = call.on_database(lambda connection: operator_lists.studios(connection, after, limit))
+    print_rows(rows, call.as_json, limit)
+
+
+@app.command("create", given=FieldOptions(_typed(NEW_STUDIO), OPTIONS))
+def create(call: Call, given: Values) -> None:
     """Create an empty studio. Next: `location create`, `room create`, `class-type create`, `series create`."""
-    values = given(
-        None,
-        policy,
-        name=name,
-        slug=slug,
-        timezone=timezone,
-        currency=currency,
-        country=country,
-        primary_color=colour,
-        schedule_weeks_ahead=weeks_ahead,
-        test=test,
-    )
 
     async def work(connection: Connection) -> Saved:
         access = operator_of(new_id())
-        return await carried_out(connection, access, "studio", lambda c, a: studio_flow.create(c, a, Given(values)))
+        return await carried_out(connection, access, "studio", lambda c, a: studio_flow.create(c, a, Given(given)))
 
-    print_saved(on_database(data, work), f"The studio {slug!r} is created:", as_json, slug=slug)
+    slug = given["slug"]
+    print_saved(call, call.on_database(work), f"The studio {slug!r} is created:", slug=slug)
 
 
-@app.command("change")
-def change(
-    studio: Slug,
-    name: Name = None,
-    slug: NewSlug = None,
-    timezone: Timezone = None,
-    currency: Currency = None,
-    country: Country = None,
-    colour: Colour = None,
-    policy: Policy = None,
-    weeks_ahead: WeeksAhead = None,
-    clear: Clear = None,
-    strict: Strict = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
+@app.command("change", given=FieldOptions(_typed(STUDIO), OPTIONS, is_change=True))
+def change(call: InStudio, given: Values, strict: Strict = False) -> None:
     """Change the given fields of a studio. A new slug changes the addresses of its forms."""
-    values = changes(
-        clear,
-        policy,
-        name=name,
-        slug=slug,
-        timezone=timezone,
-        currency=currency,
-        country=country,
-        primary_color=colour,
-        schedule_weeks_ahead=weeks_ahead,
-    )
-    saved = act_in_studio(
-        data, studio, "studio", lambda c, access: studio_flow.change(c, access, Given(values, strict))
-    )
-    print_saved(saved, "The studio is changed:", as_json, slug=slug or studio)
+    saved = call.act_in_studio("studio", lambda c, access: studio_flow.change(c, access, Given(given, strict)))
+    print_saved(call, saved, "The studio is changed:", slug=given.get("slug", call.studio))
 
 
 @app.command("logo")
 def logo(
-    studio: Slug,
+    call: InStudio,
     file: ImageFile = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the stored logo.")] = False,
-    as_json: AsJson = False,
-    data: DataFolder = None,
 ) -> None:
     """Store a studio's logo, or remove it. Hosted forms show it, and partners get its address as `logo_url`."""
     if (file is None) != remove:
         raise typer.BadParameter("Name an image FILE, or --remove.")
-    content = None if file is None else _content(file)
-    path = on_database(data, lambda connection: _change(connection, studio, file, content))
-    url = None if path is None else known_address(configuration.load(data_dir=data)) + path
-    print_result(
-        {"studio": studio, "logo_url": url},
-        "The logo is removed." if url is None else f"The logo is stored: {url}",
-        as_json,
-    )
+    content = b"" if file is None else _content(file)
+    if file is not None and isinstance(fault := read_logo(content), LogoFault):
+        raise CommandError(f"{file} {fault.reason}. Use {ALLOWED}.")
+    if file is None:
+        if not call.act_in_studio("studio", flow.remove):
+            raise CommandError(f"The studio {call.studio!r} has no stored logo.")
+        call.show({"studio": call.studio, "logo_url": None}, "The logo is removed.")
+        return
+    path = call.act_in_studio("studio", lambda c, a: flow.store(c, a, content))
+    url = known_address(call.settings) + path
+    call.show({"studio": call.studio, "logo_url": url}, f"The logo is stored: {url}")
 
 
 def _content(file: Path) -> bytes:
@@ -152,16 +115,48 @@ def _content(file: Path) -> bytes:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
 
 
-async def _change(connection: Connection, slug: str, file: Path | None, content: bytes | None) -> str | None:
-    found = await studios.find_studio(connection, slug)
-    if found is None:
-        raise no_studio(slug)
-    access = operator_of(found["studio_id"])
-    if content is None:
-        if not await carried_out(connection, access, "studio", flow.remove):
-            raise CommandError(f"The studio {slug!r} has no stored logo.")
-        return None
-    fault = read_logo(content)
-    if isinstance(fault, LogoFault):
-        raise CommandError(f"{file} {fault.reason}. Use {ALLOWED}.")
-    return await carried_out(connection, access, "studio", lambda c, a: flow.store(c, a, content))
+@mails.command("list")
+def list_kinds(call: InStudio) -> None:
+    """List the kinds of mails to members, whether the studio sends them, and the mails of the last week that came too
+    late to be sent."""
+
+    async def work(connection: Connection, access: Access) -> tuple[Rows, Rows]:
+        place = await mail_storage.read_place(connection, access)
+        late = [dict(row) for row in await mail_storage.dropped(connection, access, MAX_LATE)]
+        counts = Counter(row["kind"] for row in late)
+        kinds = [
+            {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}
+            for kind, when in SENT_WHEN.items()
+        ]
+        return [{**row, "too_late": counts[row["kind"]]} for row in kinds], late
+
+    kinds, late = call.read(work)
+    if call.as_json:
+        print_json([{**row, "dropped": [each for each in late if each["kind"] == row["kind"]]} for row in kinds])
+        return
+    for title, rows in (("", kinds), ("Came too late to be sent:", late)):
+        if rows:
+            table = table_of([name.replace("_", " ") for name in rows[0]], (row.values() for row in rows))
+            table.title, table.title_justify = title, "left"
+            screen.print(table)
+    if call.settings.smtp_url is None:
+        screen.print(NO_SERVER)
+
+
+@mails.command("on")
+def switch_on(call: InStudio, kind: Kind) -> None:
+    """Send this kind of mail from now on. What happened before stays unsent."""
+    _switch(call, kind, on=True)
+
+
+@mails.command("off")
+def switch_off(call: InStudio, kind: Kind) -> None:
+    """Queue no more mails of this kind. Mails that are already queued are still sent."""
+    _switch(call, kind, on=False)
+
+
+def _switch(call: InStudio, kind: MailKind, *, on: bool) -> None:
+    state = call.act_in_studio("mail", lambda c, access: mail_switches.switch_mails(c, access, kind, on))
+    call.show({"kind": kind.value, "on": state}, f"Mails of the kind {kind.value} are {'on' if state else 'off'} now.")
+    if state and not call.as_json and call.settings.smtp_url is None:
+        screen.print(NO_SERVER)

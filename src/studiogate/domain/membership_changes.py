@@ -79,7 +79,7 @@ def cancel(
         return _impossible(state, MembershipStatus.CANCELLED)
     faults = reason_faults(reason, required=False)
     if at_period_end and state.current_period_end is None:
-        faults.append(fault("membership_id", "has no end of a period: cancel it now"))
+        faults.append(fault("membership_id", "has no end date: cancel it now"))
     if faults:
         return refused(*faults)
     if at_period_end:
@@ -102,7 +102,7 @@ def set_renewal(state: MembershipState, auto_renew: bool, *, has_price: bool) ->
     if auto_renew and not has_price:
         return refused(fault("product_id", "has no recurring price to renew at: add one (`studiogate price create`)"))
     if auto_renew and state.current_period_end is None:
-        return refused(fault("membership_id", "has no end of a period: it never ends and need not renew"))
+        return refused(fault("membership_id", "has no end date, so it need not renew"))
     return state if state.auto_renew == auto_renew else _changed(state, auto_renew=auto_renew)
 
 

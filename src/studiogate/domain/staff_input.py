@@ -1,8 +1,9 @@
 """Check the values that staff give to a flow: every field at once, and every fault listed.
 
-A field is a member of the studio file, so both accept the same values; but staff cannot give blanks for a name that is
-required, which older studio files may have. A new row gets the default of each absent field. A change leaves absent
-fields alone, and null clears a field.
+A field is read as in the studio file, which may hold more in two cases, because it restores what other systems had:
+names of people have at most 200 characters for staff (``MAXIMUM_NAME``) and 2,000 in a file, and staff cannot give
+blanks for a name that is required. A new row gets the default of each absent field. A change leaves absent fields
+alone, and null clears a field.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,7 +51,7 @@ def _value(member: Member, given: object, setting: Setting) -> object:
     if given is None:
         return member.null_value(setting)
     if any(not _is_storable(text) for text in _texts(given)):
-        raise WrongValueError(((), "must be text without null characters and half characters"))
+        raise WrongValueError(((), "must be text without null characters or unpaired surrogates"))
     if member.required and isinstance(given, str) and given.isspace():
         raise WrongValueError(((), "must not be blank"))
     return member.read(given, setting)

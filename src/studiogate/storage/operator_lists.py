@@ -6,6 +6,7 @@ limited list shows the most likely candidates.
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record
@@ -258,3 +259,33 @@ async def listed(
 async def studios(connection: Connection, after: str | None, limit: int) -> Sequence[Record]:
     """Return the studios, ordered by slug. Operators only."""
     return await connection.fetch(STUDIOS, after, limit)
+
+
+# The table of each kind of row that a command takes by its id.
+TABLES = {
+    "booking": "bookings",
+    "class": "classes",
+    "class type": "class_types",
+    "closure": "closures",
+    "form": "forms",
+    "instructor": "instructors",
+    "lead": "leads",
+    "location": "locations",
+    "member": "members",
+    "membership": "memberships",
+    "price": "prices",
+    "product": "products",
+    "purchase": "purchases",
+    "room": "rooms",
+    "series": "class_series",
+    "submission": "form_submissions",
+    "waitlist entry": "waitlist_entries",
+    "webhook": "webhook_endpoints",
+}
+OWNERS = {kind: f"select studio_id from {table} where id = $1" for kind, table in TABLES.items()}
+
+
+async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UUID]:
+    """Return the studios that have a row of this kind with this id. Ids are unique per studio, so there can be more
+    than one. Operators only."""
+    return [row["studio_id"] for row in await connection.fetch(OWNERS[kind], row_id)]

@@ -144,7 +144,7 @@ def test_book_against_the_rules_with_a_reason(page: Page, desk_site: Desk) -> No
     page.goto(desk_site.url(f"/members/{member}/book?class={chosen['id']}"))
     expect(page.get_by_text("The member has no active membership.")).to_be_visible()
     expect(page.get_by_role("link", name="Sell a membership")).to_be_visible()
-    page.get_by_label("Book although rules speak against it").check()
+    page.get_by_label("Book although it breaks these rules").check()
     page.get_by_label("Reason").fill("Trial class")
     page.get_by_role("button", name="Book", exact=True).click()
     toast(page, "Booked.")

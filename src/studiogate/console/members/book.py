@@ -1,4 +1,4 @@
-"""Book a class for a member: choose it, see which rules speak against the booking, override them with a reason."""
+"""Book a class for a member: choose it, see which rules the booking breaks, override them with a reason."""
 
 import json
 from datetime import datetime, timedelta

@@ -93,4 +93,4 @@ def _plain(value: object, timezone: str) -> str:
     instant = parse_instant(value) if isinstance(value, str) else None
     if instant is not None:
         return f"{full_date(instant, timezone)}, {clock_time(instant, timezone)}"
-    return str(value).replace("_", " ")
+    return words.source(str(value))

@@ -58,6 +58,7 @@ LEDGER: Mapping[str, str] = MappingProxyType(
         "adjusted": "Adjusted by staff",
     }
 )
+PARTNER_SOURCE = "partner_api"
 MEMBER_STATUS: Mapping[str, str] = MappingProxyType(
     {"active": "Active", "paused": "Paused", "past_due": "Past due", "suspended": "Suspended"}
 )
@@ -66,6 +67,11 @@ MEMBER_STATUS: Mapping[str, str] = MappingProxyType(
 def status(kind: Mapping[str, tuple[str, str]], name: str) -> tuple[str, str]:
     """Return text and kind of the badge for a status."""
     return kind.get(name, (name.replace("_", " "), ""))
+
+
+def source(name: str) -> str:
+    """Return where a booking came from."""
+    return "a partner" if name == PARTNER_SOURCE else name.replace("_", " ")
 
 
 def action(name: str) -> str:

@@ -91,7 +91,7 @@ short_text = text_up_to(MAX_NAME)
 
 def _key(value: object) -> str | None:
     fits = isinstance(value, str) and len(value) <= MAX_KEY and value.strip()
-    return None if fits else f"must be a string of 1 to {MAX_KEY} characters"
+    return None if fits else f"must be text of 1 to {MAX_KEY} characters"
 
 
 def _number(value: object) -> str | None:

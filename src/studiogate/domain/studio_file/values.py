@@ -81,8 +81,10 @@ def wrong(message: str) -> WrongValueError:
 def text(most: int = MAX_NAME, least: int = 0) -> Reader:
     @shaped({"type": "string", "minLength": least, "maxLength": most})
     def read(value: object, _setting: Setting) -> str:
-        if not isinstance(value, str) or not least <= len(value) <= most:
-            raise wrong(f"must be a string of {least} to {most} characters")
+        if not isinstance(value, str):
+            raise wrong("must be text")
+        if not least <= len(value) <= most:
+            raise wrong(f"must have {f'{least} to' if least else 'at most'} {most:,} characters")
         return value
 
     return read

@@ -67,28 +67,6 @@ async def set_booking_status(connection: Connection, access: Access, booking_id:
     )
 
 
-async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UUID]:
-    """Return the studios that have a row of this kind with this id. Ids are unique per studio, so there can be more
-    than one. Operators only."""
-    rows = await connection.fetch(_STUDIOS_OF[kind], row_id)
-    return [row["studio_id"] for row in rows]
-
-
-_STUDIOS_OF = {
-    "class": "select studio_id from classes where id = $1",
-    "booking": "select studio_id from bookings where id = $1",
-    "waitlist entry": "select studio_id from waitlist_entries where id = $1",
-    "purchase": "select studio_id from purchases where id = $1",
-    "membership": "select studio_id from memberships where id = $1",
-    "product": "select studio_id from products where id = $1",
-    "price": "select studio_id from prices where id = $1",
-    "member": "select studio_id from members where id = $1",
-    "lead": "select studio_id from leads where id = $1",
-    "form": "select studio_id from forms where id = $1",
-    "submission": "select studio_id from form_submissions where id = $1",
-}
-
-
 async def classes_with_expired_waitlist(connection: Connection) -> list[tuple[UUID, UUID]]:
     """Return (studio, class) of classes that have begun and still have waiting members. Housekeeping only, all
     studios."""

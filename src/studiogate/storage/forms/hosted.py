@@ -143,10 +143,3 @@ async def find_form_link_facts(
     return FormLinkFacts(
         access.studio_id, row["studio_slug"], row["form_slug"], row["link_secret"], row["known"], row["now"]
     )
-
-
-async def studios_of_form(connection: Connection, form_id: UUID) -> list[UUID]:
-    """Return the studios that have a form with this id. Ids are unique per studio, so there can be more than one.
-    Operators only."""
-    rows = await connection.fetch("select studio_id from forms where id = $1", form_id)
-    return [row["studio_id"] for row in rows]

@@ -228,10 +228,3 @@ async def verify(connection: Connection, access: Access, submission_id: UUID) ->
 
 async def set_status(connection: Connection, access: Access, submission_id: UUID, status: str) -> None:
     await connection.execute(SET_STATUS, access.studio_id, submission_id, status)
-
-
-async def studios_of_submission(connection: Connection, submission_id: UUID) -> list[UUID]:
-    """Return the studios that have a submission with this id. Ids are unique per studio, so there can be more than one.
-    Operators only."""
-    rows = await connection.fetch("select studio_id from form_submissions where id = $1", submission_id)
-    return [row["studio_id"] for row in rows]

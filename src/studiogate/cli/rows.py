@@ -1,0 +1,161 @@
+"""studiogate location, room, class-type and instructor: rows that are created, changed and deactivated alike."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from rich.markup import escape
+
+from studiogate.cli.commands import Call, Group, InStudio
+from studiogate.cli.context import CommandError, complaints, print_json, screen
+from studiogate.cli.field_options import FieldOption, FieldOptions, RowId, Strict, of_field, of_policy
+from studiogate.cli.lists import add_list
+from studiogate.domain.schedule.fields import CLASS_TYPE, INSTRUCTOR, LOCATION, ROOM
+from studiogate.domain.schedule.warnings import ScheduleWarning
+from studiogate.domain.staff_input import Fields
+from studiogate.domain.studio_file.rows import Values
+from studiogate.flows.schedule import class_types, instructors, locations, rooms
+from studiogate.flows.schedule.rows import Given, Saved
+
+
+class Kind(NamedTuple):
+    """A kind of rows. ``flow`` has what is done with one: create, change and deactivate."""
+
+    word: str
+    flow: Any
+    fields: Fields
+    options: Mapping[str, FieldOption]
+    about_create: str
+    about_change: str
+
+
+def row_commands(group: Group, kind: Kind) -> None:
+    """Give a group the commands of a kind of rows."""
+    new = {name: field for name, field in kind.fields.items() if name != "active"}
+
+    @group.command("create", given=FieldOptions(new, kind.options), help=kind.about_create)
+    def create(call: InStudio, given: Values, strict: Strict = False) -> None:
+        saved = call.act_in_studio(kind.word, lambda c, a: kind.flow.create(c, a, Given(given, strict)))
+        print_saved(call, saved, f"The {kind.word} is created:")
+
+    @group.command("change", given=FieldOptions(kind.fields, kind.options, is_change=True), help=kind.about_change)
+    def change(call: InStudio, row_id: RowId, given: Values, strict: Strict = False) -> None:
+        saved = call.act(kind.word, row_id, lambda c, a: kind.flow.change(c, a, row_id, Given(given, strict)))
+        print_saved(call, saved, f"The {kind.word} is changed:")
+
+    @group.command("deactivate", help="Take it out of use. `change --active` takes it back.")
+    def deactivate(call: InStudio, row_id: RowId, strict: Strict = False) -> None:
+        saved = call.act(kind.word, row_id, lambda c, a: kind.flow.deactivate(c, a, row_id, strict))
+        print_saved(call, saved, f"The {kind.word} is deactivated:")
+
+    add_list(group, kind.word.replace(" ", "_"), f"List {kind.word}s, with their ids.")
+
+
+def print_saved(call: Call, saved: Saved, text: str, **more: object) -> None:
+    """Print the result of a flow that created or changed a row, and its warnings."""
+    if call.as_json:
+        print_json({"id": str(saved.id), **more, "warnings": [each.as_json() for each in saved.warnings]})
+        return
+    screen.print(f"{text} {saved.id}")
+    print_warnings(saved.warnings)
+
+
+def print_warnings(warnings: Iterable[ScheduleWarning]) -> None:
+    for warning in warnings:
+        complaints.print(f"[yellow]warning:[/] {escape(warning.message)}", soft_wrap=True)
+
+
+def _spots(texts: list[str]) -> list[dict[str, object]]:
+    return [_spot(text) for text in texts]
+
+
+def _spot(text: str) -> dict[str, object]:
+    label, at, place = text.rpartition("@")
+    if not at:
+        return {"label": text}
+    try:
+        x, y = (float(number) for number in place.split(","))
+    except ValueError:
+        raise CommandError(f"{text!r} is not a spot: write A1, or A1@0,1 with its place in the room.") from None
+    return {"label": label, "x": x, "y": y}
+
+
+ACTIVE = of_field("Whether it is in use.")
+location = Group("The studio's locations: create, change, deactivate, list.")
+row_commands(
+    location,
+    Kind(
+        "location",
+        locations,
+        LOCATION,
+        {
+            "name": of_field("The location's name."),
+            "state": of_field("State, province or region."),
+            "timezone": of_field("An IANA time zone; else the studio's."),
+            "is_primary": of_field("The studio's main location.", "--primary/--no-primary"),
+            "active": ACTIVE,
+            "policy": of_policy(),
+        },
+        "Create a location.",
+        "Change the given fields of a location. With a new time zone, the classes of its series keep their local "
+        "times.",
+    ),
+)
+
+SPOT = "A spot that members can choose, such as A1@0,1. Repeat it: all spots."
+room = Group("The rooms of locations, with the spots that members can choose.")
+row_commands(
+    room,
+    Kind(
+        "room",
+        rooms,
+        ROOM,
+        {
+            "name": of_field("The room's name."),
+            "location_id": of_field("The location that the room is at.", "--location"),
+            "capacity": of_field("How many people the room holds."),
+            "spots": of_field(SPOT, "--spot", type=list[str], read=_spots, metavar="LABEL[@X,Y]"),
+            "active": ACTIVE,
+        },
+        "Create a room with its spots.",
+        "Change the given fields of a room. --spot names all its spots; a spot that bookings refer to must stay.",
+    ),
+)
+add_list(room, "spot", "List the spots of rooms, with the ids that `booking create --spot` takes.", "spots")
+
+class_type = Group("The kinds of classes, such as yoga: create, change, deactivate, list.")
+row_commands(
+    class_type,
+    Kind(
+        "class type",
+        class_types,
+        CLASS_TYPE,
+        {
+            "name": of_field("The name of the class type."),
+            "description": of_field("A text about it."),
+            "beginner_safe": of_field("Whether beginners can take part."),
+            "recovery": of_field("Whether it is a recovery class."),
+            "active": ACTIVE,
+            "policy": of_policy(),
+        },
+        "Create a class type.",
+        "Change the given fields of a class type. A new policy also applies to its classes to come.",
+    ),
+)
+
+instructor = Group("The people who teach: create, change, deactivate, list.")
+row_commands(
+    instructor,
+    Kind(
+        "instructor",
+        instructors,
+        INSTRUCTOR,
+        {
+            "name": of_field("The instructor's name."),
+            "tagline": of_field("One line about them."),
+            "tags": of_field("Repeat it for several.", "--tag"),
+            "active": ACTIVE,
+        },
+        "Create an instructor.",
+        "Change the given fields of an instructor. --tag names all tags.",
+    ),
+)
