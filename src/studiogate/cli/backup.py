@@ -46,7 +46,7 @@ def back_up(output: Output = None, as_json: AsJson = False, data: DataFolder = N
     try:
         with PrivateFile(path) as file, _progress(shown=not as_json) as progress, database_of(settings) as dsn:
             content = run(_back_up(dsn, settings, file, progress))
-    except flow.EmptyError as error:
+    except flow.NothingToBackUpError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise _not_backed_up(path, error) from None

@@ -4,6 +4,8 @@
 process runs its own at the same time.
 """
 
+import structlog
+
 from studiogate import settings as configuration
 from studiogate.cli import demo
 from studiogate.cli.console_link import console_path
@@ -12,6 +14,14 @@ from studiogate.cli.secret_key import check_key
 from studiogate.domain.encryption import Sealer
 from studiogate.settings import Settings
 from studiogate.storage.db import migrate, pool
+from studiogate.storage.db.migrate import Migration
+
+log = structlog.get_logger()
+
+
+def _log_waits(migration: Migration, step: int, problem: str | None) -> None:
+    if problem:
+        log.warning("migration is tried again", migration=migration.version, step=step, problem=problem)
 
 
 async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple[str | None, str]:
@@ -19,7 +29,7 @@ async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple
     console, with a link that signs in."""
     connection = await pool.connect(dsn)
     try:
-        await migrate.migrate(connection)
+        await migrate.migrate(connection, report=_log_waits)
         await check_key(connection, settings)
         key = None if no_demo else await demo.ensure(connection, settings.data_dir)
         return key, await console_path(connection, Sealer(lambda: configuration.secret_keys(settings)))

@@ -33,8 +33,8 @@ FORMAT = 1
 Progress = Callable[[str, int, int], None]
 
 
-class EmptyError(Exception):
-    """There is nothing to back up."""
+class NothingToBackUpError(Exception):
+    """There is no installation, or none with a schema that a restore can create."""
 
 
 class NotEmptyError(Exception):
@@ -77,13 +77,16 @@ async def back_up(installation: Installation, file: IO[bytes]) -> Content:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         tables = await rows.tables(connection)
         if not tables:
-            raise EmptyError("The database is empty: there is nothing to back up.")
+            raise NothingToBackUpError("The database is empty: there is nothing to back up.")
+        migrations = await rows.applied_migrations(connection)
+        if any("." in version for version in migrations):
+            raise NothingToBackUpError("A migration is half done: run `studiogate migrate` first.")
         content = Content(instant_text(clock.now()), len(tables))
         archive = ArchiveWriter(file)
         header = {
             "format": FORMAT,
             "created_at": content.created_at,
-            "migrations": await rows.applied_migrations(connection),
+            "migrations": migrations,
             "tables": [table._asdict() for table in tables],
             "sequences": await rows.sequences(connection),
         }
