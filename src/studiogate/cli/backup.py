@@ -1,7 +1,8 @@
 """studiogate backup | restore: a whole installation as one file."""
 
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -26,6 +27,7 @@ from studiogate.cli.demo import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.server.data_folder import prepared_account
+from studiogate.server.postgres.programs import CLUSTER
 from studiogate.settings import KEY_FILE, Settings
 from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import pool
@@ -94,9 +96,10 @@ def _key_files(settings: Settings) -> dict[str, bytes]:
 def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) -> None:
     """Load a backup into an empty data folder or database, then check it as `doctor` does."""
     settings = configuration.load(data_dir=data)
-    with _opened(path) as file, _progress(shown=not as_json) as progress, database_of(settings, create=True) as dsn:
+    with _opened(path) as file, _cleaned_up(settings), _progress(shown=not as_json) as progress:
         try:
-            content = run(_restore(dsn, settings, file, progress))
+            with database_of(settings, create=True) as dsn:
+                content = run(_restore(dsn, settings, file, progress))
         except DamagedBackupError as error:
             raise CommandError(f"{path} cannot be restored: {error}. Nothing was loaded.") from None
         except NotEmptyError as error:
@@ -111,6 +114,25 @@ def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) 
         doctor.print_findings(findings)
     if faults:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _cleaned_up(settings: Settings) -> Iterator[None]:
+    """If the restore fails, remove the cluster that it created, unless another process uses it by now: the next attempt
+    would find a database that is not empty, and `up` one without a studio."""
+    folder = settings.data_dir
+    there = set(folder.iterdir()) if folder.is_dir() else None
+    try:
+        yield
+    except BaseException:
+        cluster = folder / CLUSTER
+        if settings.database_url is None and cluster not in (there or ()) and not (cluster / "postmaster.pid").exists():
+            for path in set(folder.glob("postgres*")) - (there or set()):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if there is None:
+                with suppress(OSError):
+                    folder.rmdir()
+        raise
 
 
 async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
@@ -147,6 +169,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
     with file:
+        if not file.seekable():  # It is read twice: to verify it, and to load it.
+            raise CommandError(f"{path} is not a file that can be read again from its beginning: copy it to one.")
         yield file
 
 
@@ -163,7 +187,7 @@ def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Show one progress bar per step on a terminal, nothing elsewhere."""
     columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
-        tasks = {step: bars.add_task(step, total=None, start=False) for step in ("files", "rows")}
+        tasks = {step: bars.add_task(step, total=None, start=False) for step in ("files", "rows", "indexes")}
 
         def report(step: str, done: int, total: int) -> None:
             bars.start_task(tasks[step])
