@@ -113,16 +113,16 @@ async def test_a_step_waits_for_its_lock_and_lets_others_pass(
     transaction = holder.transaction()
     await transaction.start()
     await holder.execute("select from leads")
-    told: list[tuple[int, bool]] = []
+    reported: list[tuple[int, bool]] = []
     ending: list[asyncio.Task[None]] = []
 
     def report(_: Migration, step: int, problem: str | None) -> None:
-        told.append((step, problem is not None))
-        if told.count((2, True)) == 2 and not ending:
+        reported.append((step, problem is not None))
+        if reported.count((2, True)) == 2 and not ending:
             ending.append(asyncio.create_task(transaction.commit()))
 
     assert [each.version for each in await migrate.migrate(connection, report=report)] == ["9000"]
-    assert told[:4] == [(1, False), (2, False), (2, True), (2, True)]
+    assert reported[:4] == [(1, False), (2, False), (2, True), (2, True)]
     versions = [row["version"] for row in await connection.fetch("select version from schema_migrations")]
     assert versions == ["9000"], "the rows of the steps are gone"
     await holder.close()

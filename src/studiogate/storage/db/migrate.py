@@ -48,7 +48,7 @@ class Migration:
         return self.sql.split(STEP)
 
 
-# What is told about each step before it is tried: its migration, its number, and why the last attempt failed.
+# What is reported of each step before it is tried: its migration, its number, and why the last attempt failed.
 Report = Callable[[Migration, int, str | None], None]
 
 
@@ -133,7 +133,7 @@ async def _apply_step(connection: Connection, migration: Migration, number: int)
     """Apply a step; return False if another process did so first. The lock belongs to the transaction and not to the
     session: behind a connection pooler, two transactions need not share a session.
 
-    Until the last step is done, each one leaves a row: its version is the migration's with the number of the step."""
+    Until the last step is done, a row records each: its version is the migration's with the number of the step."""
     version, steps = migration.version, migration.steps
     sql = steps[number - 1]
     async with connection.transaction():
