@@ -128,7 +128,9 @@ def load(**overrides: object) -> Settings:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(fault["loc"][0]).upper()
-        raise SettingsError(f"{name} has a wrong value: {fault['msg']}") from None
+        # Pydantic puts this before what our own checks say.
+        said = fault["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{name} has a wrong value: {said}") from None
 
 
 def _refuse_unknown_names() -> None:

@@ -74,3 +74,29 @@ def test_a_restore_leaves_the_key_file_where_the_key_is_a_setting(
     data, url = folder_with(tmp_path / "two", secrets=OTHER), new_empty_database()
     assert run("restore", file, "--data", str(data), DATABASE_URL=url, SECRET_KEY=KEY.strip()).returncode == 0
     assert contents(data) == {"secrets.key": OTHER, "demo.key": "sgk_test_x\n"}
+
+
+def changed(path: Path, place: int) -> Path:
+    """Write a copy of a backup with one other byte."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    copy = path.with_suffix(".changed")
+    copy.write_bytes(content)
+    return copy
+
+
+def test_a_changed_backup_is_called_that_and_leaves_nothing(file: str, tmp_path: Path) -> None:
+    """The database that was created to restore it is gone again."""
+    size = Path(file).stat().st_size
+    for place in (size // 2, size - 40):
+        said = run("restore", str(changed(Path(file), place)), "--data", str(tmp_path / "new"))
+        assert said.returncode == 1
+        assert said.stderr.startswith(f"error: {tmp_path}/one.changed cannot be restored: it was changed ")
+        assert said.stderr.endswith(" Nothing was loaded.\n")
+        assert not (tmp_path / "new").exists()
+
+
+def test_a_failed_restore_leaves_what_was_in_the_folder(file: str, tmp_path: Path) -> None:
+    data = folder_with(tmp_path / "two", secrets=OTHER)
+    assert run("restore", file, "--data", str(data)).returncode == 1
+    assert [path.name for path in data.rglob("*")] == ["secrets.key"]

@@ -4,14 +4,17 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from studiogate import demo
 from studiogate.cli.prepare import console_path
+from studiogate.cli.serve import Shown, _announce
 from studiogate.demo.staff import OWNER
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sessions import Origin
 from studiogate.flows.staff import sessions, sign_in
 from studiogate.flows.staff.visits import Visit
+from studiogate.settings import Settings
 from studiogate.storage.db.pool import Database
 from tests.support.staff_people import code_of, done
 
@@ -55,3 +58,10 @@ async def test_the_demo_studio_gets_a_link_that_signs_its_owner_in_once(
     finally:
         await database.close()
     assert await connection.fetchval("select name from staff_accounts") == OWNER.name
+
+
+def test_a_json_log_has_neither_the_demo_key_nor_the_link() -> None:
+    with capture_logs() as logged:
+        _announce(Settings(log_format="json"), "http://x", Shown("sgk_test_secret", "/console/link#secret"))
+    assert [each["event"] for each in logged] == ["ready"]
+    assert "secret" not in str(logged)

@@ -277,3 +277,9 @@ async def test_many_rows_in_parts(full: Installation, empty: Connection, tmp_pat
         assert any(name.startswith("tables/members/1") for name in file.getnames())
     await restored(empty, tmp_path / "new", archive)
     assert await every_row(empty) == await every_row(full.connection)
+
+
+async def test_a_schema_that_is_half_migrated_is_not_backed_up(full: Installation) -> None:
+    await full.connection.execute("insert into schema_migrations values ('9000.1', 'x')")
+    with pytest.raises(backup.NothingToBackUpError, match="run `studiogate migrate` first"):
+        await backed_up(full)

@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from studiogate import clock
+from studiogate.api.health import Health
 from studiogate.storage.db import deadlines, driver
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError, UnknownOutcomeError
 from tests.support.postgres_proxy import Proxy, proxy_of
@@ -250,3 +251,15 @@ async def test_the_driver_counts_statements(pool: Database) -> None:
     assert sorted(set(sent)) == sent
     pool.drop(connection)
     assert driver.statements_sent(connection) == 0
+
+
+async def test_readiness_does_not_wait_for_a_hung_server(pool: Database, proxy: Proxy) -> None:
+    """The clock of the deadlines stands still here: only readiness itself can have ended the wait."""
+    health = Health(pool)
+    assert await health.problem() is None
+    proxy.hang()
+    assert [await health.problem(), await health.problem()] == ["database unavailable"] * 2
+    assert pool._open == 1, "both waited for one check"
+    proxy.resume()
+    while await health.problem() is not None:
+        await asyncio.sleep(0)

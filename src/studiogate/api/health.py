@@ -1,5 +1,6 @@
 """Health and metrics: /livez, /readyz, /metrics. On the admin port if there is one, else on the public port."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from studiogate import telemetry
@@ -10,6 +11,8 @@ from studiogate.storage.db.pool import Database
 from studiogate.telemetry import metrics
 from studiogate.web.response import Answer
 
+# The check of a proxy usually waits for 1 or 2 s.
+ANSWER_SECONDS = 0.9
 OK = Answer(200, b'{"status":"ok"}')
 CODES = {"draining": Code.OVERLOADED, health.DISK_FULL: Code.STORAGE_UNAVAILABLE}
 METRICS_TYPE = (b"content-type", telemetry.METRICS_CONTENT_TYPE.encode())
@@ -21,6 +24,7 @@ class Health:
     def __init__(self, database: Database, sample: Callable[[], None] = metrics.sample_process) -> None:
         self.draining = False
         self._database = database
+        self._check: asyncio.Task[str | None] | None = None
         self.sample = sample
 
     @property
@@ -30,7 +34,14 @@ class Health:
 
     async def problem(self) -> str | None:
         """Return in one word what keeps this process from serving, or None."""
-        return "draining" if self.draining else await health.problem(self._database)
+        if self.draining:
+            return "draining"
+        # While a server hangs, one check waits for it, on one connection; cancelling it would wait for the server, too.
+        if self._check is None or self._check.done():
+            self._check = asyncio.create_task(health.problem(self._database))
+        check = self._check
+        done, _ = await asyncio.wait({check}, timeout=ANSWER_SECONDS)
+        return check.result() if done else "database unavailable"
 
     async def _livez(self, _request_id: str) -> Answer:
         return OK

@@ -1,7 +1,8 @@
 """studiogate backup | restore: a whole installation as one file."""
 
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -24,6 +25,7 @@ from studiogate.cli.files import progress_bars
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.server.data_folder import prepared_account
+from studiogate.server.postgres.programs import CLUSTER
 from studiogate.settings import KEY_FILE, Settings, make_data_folder
 from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import pool
@@ -31,7 +33,7 @@ from studiogate.storage.private_file import PrivateFile
 from studiogate.storage.upload_folder import UploadFolder
 
 SECRETS = (KEY_FILE, DEMO_KEY)
-BARS = ("files", "rows")
+BARS = ("files", "rows", "indexes")
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: studiogate-TIME.backup, in this folder.")
 ]
@@ -49,7 +51,7 @@ def back_up(call: Call, output: Output = None) -> None:
             database_of(settings) as dsn,
         ):
             content = run(_back_up(dsn, settings, file, progress))
-    except flow.EmptyError as error:
+    except flow.NothingToBackUpError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise _not_backed_up(path, error) from None
@@ -97,13 +99,10 @@ def _key_files(settings: Settings) -> dict[str, bytes]:
 def restore(call: Call, path: BackupFile) -> None:
     """Load a backup into an empty data folder or database, then check it as `doctor` does."""
     settings = call.settings
-    with (
-        _opened(path) as file,
-        progress_bars(BARS, shown=not call.as_json) as progress,
-        database_of(settings, create=True) as dsn,
-    ):
+    with _opened(path) as file, _cleaned_up(settings), progress_bars(BARS, shown=not call.as_json) as progress:
         try:
-            content = run(_restore(dsn, settings, file, progress))
+            with database_of(settings, create=True) as dsn:
+                content = run(_restore(dsn, settings, file, progress))
         except DamagedBackupError as error:
             raise CommandError(f"{path} cannot be restored: {error}. Nothing was loaded.") from None
         except NotEmptyError as error:
@@ -118,6 +117,25 @@ def restore(call: Call, path: BackupFile) -> None:
         doctor.print_findings(findings)
     if faults:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _cleaned_up(settings: Settings) -> Iterator[None]:
+    """If the restore fails, remove the cluster that it created, unless another process uses it by now: the next attempt
+    would find a database that is not empty, and `up` one without a studio."""
+    folder = settings.data_dir
+    there = set(folder.iterdir()) if folder.is_dir() else None
+    try:
+        yield
+    except BaseException:
+        cluster = folder / CLUSTER
+        if settings.database_url is None and cluster not in (there or ()) and not (cluster / "postmaster.pid").exists():
+            for path in set(folder.glob("postgres*")) - (there or set()):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if there is None:
+                with suppress(OSError):
+                    folder.rmdir()
+        raise
 
 
 async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
@@ -154,6 +172,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
     with file:
+        if not file.seekable():  # It is read twice: to verify it, and to load it.
+            raise CommandError(f"{path} is not a file that can be read again from its beginning: copy it to one.")
         yield file
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from studiogate import settings as configuration
 from studiogate.cli.commands import Call
-from studiogate.cli.context import counted, database_of, print_json, run, screen
+from studiogate.cli.context import complaints, counted, database_of, print_json, run, screen
 from studiogate.cli.secrets import OTHER_KEY
 from studiogate.domain.encryption import fingerprint
 from studiogate.flows import doctor as doctor_flow
@@ -17,6 +18,7 @@ from studiogate.flows.doctor import Finding
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.storage import secret_key
 from studiogate.storage.db import migrate, pool
+from studiogate.storage.db.migrate import Migration
 from studiogate.storage.db.pool import Connection, DatabaseUnavailableError
 from studiogate.storage.upload_folder import UploadFolder
 
@@ -26,11 +28,20 @@ COLOURS = {"ok": "green", "warning": "yellow", "fault": "red"}
 def run_migrations(
     call: Call, dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be applied.")] = False
 ) -> None:
-    """Bring the database's schema up to date."""
-    applied: list[migrate.Migration] = call.on_database(migrate.pending if dry_run else migrate.migrate, migrated=False)
+    """Bring the database's schema up to date, also while the release before is running."""
+    work = migrate.pending if dry_run else partial(migrate.migrate, report=_show_progress)
+    applied: list[Migration] = call.on_database(work, migrated=False)
     names = [f"{each.version}_{each.name}" for each in applied]
     lines = [f"{'pending' if dry_run else 'applied'}  {name}" for name in names]
     call.show({"dry_run": dry_run, "migrations": names}, "\n".join(lines) or "The schema is up to date.")
+
+
+def _show_progress(migration: Migration, step: int, waits_for: str | None) -> None:
+    """Print, on standard error, which step is next, and why it is tried again."""
+    steps = len(migration.steps)
+    part = f", step {step} of {steps}" if steps > 1 else ""
+    reason = f": tried again ({waits_for})" if waits_for else ""
+    complaints.print(f"migration {migration.version}_{migration.name}{part}{reason}", soft_wrap=True)
 
 
 def doctor(call: Call) -> None:

@@ -6,6 +6,8 @@ process runs its own at the same time.
 
 from uuid import UUID
 
+import structlog
+
 from studiogate import clock
 from studiogate import settings as configuration
 from studiogate.cli import demo
@@ -26,9 +28,16 @@ from studiogate.storage import secret_key
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.db import migrate, pool
+from studiogate.storage.db.migrate import Migration
 from studiogate.storage.db.pool import Connection
 
 CONSOLE = "/console/"
+log = structlog.get_logger()
+
+
+def _log_waits(migration: Migration, step: int, problem: str | None) -> None:
+    if problem:
+        log.warning("migration is tried again", migration=migration.version, step=step, problem=problem)
 
 
 async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple[str | None, str]:
@@ -36,7 +45,7 @@ async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple
     console, with a link that signs in."""
     connection = await pool.connect(dsn)
     try:
-        await migrate.migrate(connection)
+        await migrate.migrate(connection, report=_log_waits)
         await check_key(connection, settings)
         key = None if no_demo else await demo.ensure(connection, settings.data_dir)
         return key, await console_path(connection, Sealer(lambda: configuration.secret_keys(settings)))

@@ -209,12 +209,13 @@ def _announce(settings: Settings, url: str, shown: Shown) -> None:
     base, docs, demo_key = f"{url}/partner/v1", f"{url}/docs", shown.demo_key
     console = f"{url}{shown.console}"
     lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}", f"Console:          {console}\n"]
-    facts = {"base_url": base, "docs_url": docs, "console_url": console}
+    # A log is kept and read by many: neither the key nor the link that signs in belongs there.
+    facts = {"base_url": base, "docs_url": docs, "console_url": f"{url}{Shown().console}"}
     if demo_key is None:
         lines += ["Create a studio:  in the console, or studiogate studio create --help"]
         lines += ["Create a key:     studiogate key create --studio SLUG --name NAME --all-scopes\n"]
     else:
         to_come = f"{base}/classes?limit=2&starts_after={clock.now():%Y-%m-%dT%H:%M:%SZ}"
-        facts |= {"demo_key": demo_key, "try": f"curl -s -H 'X-Service-Key: {demo_key}' '{to_come}'"}
-        lines += [f"Demo key:         {demo_key}\n\nTry it:\n", f"  {facts['try']}\n"]
+        lines += [f"Demo key:         {demo_key}\n\nTry it:\n"]
+        lines += [f"  curl -s -H 'X-Service-Key: {demo_key}' '{to_come}'\n"]
     say(settings, "ready", "\n".join([*lines, "Ctrl-C stops it.\n"]), **facts)

@@ -23,6 +23,7 @@ from studiogate.storage.backup_archive import (
     ArchiveWriter,
     DamagedBackupError,
     Member,
+    verify,
 )
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
@@ -33,8 +34,8 @@ FORMAT = 1
 Progress = Callable[[str, int, int], None]
 
 
-class EmptyError(Exception):
-    """There is nothing to back up."""
+class NothingToBackUpError(Exception):
+    """There is no installation, or none with a schema that a restore can create."""
 
 
 class NotEmptyError(Exception):
@@ -77,13 +78,16 @@ async def back_up(installation: Installation, file: IO[bytes]) -> Content:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         tables = await rows.tables(connection)
         if not tables:
-            raise EmptyError("The database is empty: there is nothing to back up.")
+            raise NothingToBackUpError("The database is empty: there is nothing to back up.")
+        migrations = await rows.applied_migrations(connection)
+        if any("." in version for version in migrations):
+            raise NothingToBackUpError("A migration is half done: run `studiogate migrate` first.")
         content = Content(instant_text(clock.now()), len(tables))
         archive = ArchiveWriter(file)
         header = {
             "format": FORMAT,
             "created_at": content.created_at,
-            "migrations": await rows.applied_migrations(connection),
+            "migrations": migrations,
             "tables": [table._asdict() for table in tables],
             "sequences": await rows.sequences(connection),
         }
@@ -146,6 +150,7 @@ async def restore(connection: Connection, target: Target, file: IO[bytes], progr
 
     The secrets are returned for the caller to store, unless others are there: nothing else opens what those sealed.
     """
+    verify(file)
     folder = target.folder
     if count := await rows.table_count(connection):
         raise NotEmptyError(
@@ -157,7 +162,7 @@ async def restore(connection: Connection, target: Target, file: IO[bytes], progr
     written: list[Path] = []
     try:
         async with transaction_on(connection):
-            content = await _load_checked(connection, target, ArchiveReader(file), written, progress)
+            content = await _load(connection, target, ArchiveReader(file).members(), written, progress)
     except BaseException:
         # Even if it may have been committed: without its secrets, which nobody gets now, it cannot be used.
         for path in written:
@@ -169,28 +174,13 @@ async def restore(connection: Connection, target: Target, file: IO[bytes], progr
     return content
 
 
-async def _load_checked(
-    connection: Connection, target: Target, archive: ArchiveReader, written: list[Path], progress: Progress
-) -> Content:
-    """Load the members. Damaged ones may fail in any way before the checksums are reached: if something fails, the rest
-    is read and compared, so that the damage is named as the reason."""
-    members = archive.members()
-    try:
-        return await _load(connection, target, members, written, progress)
-    except DamagedBackupError:
-        raise
-    except Exception:
-        for _ in members:
-            pass
-        raise
-
-
 async def _load(
     connection: Connection, target: Target, members: Iterator[Member], written: list[Path], progress: Progress
 ) -> Content:
     header = _header(next(members, None))
     await _migrate_to(connection, header["migrations"])
     tables = await _known_tables(connection, header["tables"])
+    derived = await rows.remove_derived(connection)
     content = Content(header["created_at"])
     for member in members:
         kind, _, name = member.name.partition("/")
@@ -211,6 +201,9 @@ async def _load(
             await rows.copy_in(connection, table, _chunks(member))
     for name, value in header["sequences"].items():
         await rows.set_sequence(connection, name, value)
+    for number, definition in enumerate(derived, 1):
+        await rows.create_derived(connection, definition)
+        progress("indexes", number, len(derived))
     return content
 
 

@@ -27,6 +27,13 @@ QUEUE_SECONDS = 60.0
 MAIL_SECONDS = 1800.0
 FILES_AT_ONCE = 500
 FILES_SHOWN = 5
+PROMISES = (
+    *invariants.PROMISES,
+    *series_invariants.PROMISES,
+    *STAFF_PROMISES,
+    *people_invariants.PEOPLE_PROMISES,
+    *AUDIT_PROMISES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +166,8 @@ async def _mails(connection: Connection) -> Finding:
 
 
 async def _promises(connection: Connection) -> list[Finding]:
-    own = (*series_invariants.PROMISES, *STAFF_PROMISES, *people_invariants.PEOPLE_PROMISES, *AUDIT_PROMISES)
     findings = []
-    for promise in (*invariants.PROMISES, *own):
+    for promise in PROMISES:
         findings += await checked(connection, promise.name, _promise(connection, promise))
     return findings
 

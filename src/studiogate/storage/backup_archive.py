@@ -85,12 +85,16 @@ class _Checked(_Hashing):
 
 
 class ArchiveReader:
-    """Reads the members in order. The checksums are compared at the end; until then the content is unverified."""
+    """Reads the members in order. The checksums are compared at the end: ``verify`` does so before anything is used."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._found: dict[str, str] = {}
-        with _explained():
+        try:
             self._tar = tarfile.open(fileobj=file, mode="r|gz")  # noqa: SIM115  the file is the caller's
+        except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+            raise DamagedBackupError(
+                f"it is not a backup of Studiogate, or its beginning is damaged ({error})"
+            ) from error
 
     def members(self) -> Iterator[Member]:
         """Yield every member before the checksums. Each must be read to its end before the next one is requested."""
@@ -107,11 +111,18 @@ class ArchiveReader:
                 while hashing.read(PART_BYTES):
                     pass
                 self._found[info.name] = hashing.digest.hexdigest()
-            raise DamagedBackupError("it is cut short")
+            raise DamagedBackupError("it was changed or cut short after it was written")
 
     def _compare(self, expected: Any) -> None:
         if expected != self._found:
-            raise DamagedBackupError("its checksums do not fit its content")
+            raise DamagedBackupError("it was changed after it was written (its checksums do not fit)")
+
+
+def verify(file: IO[bytes]) -> None:
+    """Read the whole file and compare its checksums; then it can be read from its beginning."""
+    for _ in ArchiveReader(file).members():
+        pass
+    file.seek(0)
 
 
 @contextmanager
@@ -119,4 +130,5 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:
-        raise DamagedBackupError(str(error) or "it cannot be read") from error
+        detail = str(error) or type(error).__name__
+        raise DamagedBackupError(f"it was changed or cut short after it was written ({detail})") from error

@@ -12,7 +12,9 @@ SETTINGS = {
     "unix_socket_permissions": "0700",
     "max_connections": "200",
     "shared_buffers": "128MB",
-    "wal_level": "replica",
+    # Nothing replicates this server, so a restore need not write its rows to the log as well as to their tables.
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
     "fsync": "on",
     "synchronous_commit": "on",
     "jit": "off",

@@ -1,23 +1,36 @@
 """Schema migrations: plain SQL in dbmate's format, applied once each, in order, under an advisory lock.
 
-An applied migration must never change: its checksum is stored and compared.
+A migration runs beside processes of the release before. Lines ``-- migrate:step`` divide it into transactions, each of
+which takes one kind of lock, on one table if possible: a transaction that locks a table and then needs another lock
+can deadlock with bookings. A step that cannot get its lock in half a second gives way to the requests that wait behind
+it and is tried again; PostgreSQL looks for deadlocks after a second only, so none of them is chosen as the victim.
+
+An applied migration must never change: its checksum is stored and compared. The lines that divide it do not count.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+import asyncpg
+
+from studiogate import clock
 from studiogate.storage.db.pool import Connection
 
 LOCK = 7_311_925_002_117_402  # an arbitrary number of our own: one migrator at a time per database
 ONE_AT_A_TIME = "select pg_advisory_xact_lock($1)"
-UP, DOWN = "-- migrate:up", "-- migrate:down"
+UP, DOWN, STEP = "-- migrate:up", "-- migrate:down", "-- migrate:step\n"
+TIMEOUTS = "set local lock_timeout = '500ms'; set local statement_timeout = '10min'"
+TRIED_FOR_SECONDS = 120.0
+PAUSE_SECONDS = 0.25
+LOCKED = (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 
 
 class MigrationError(Exception):
-    """The database's migration history does not match ours."""
+    """The database's migration history does not match ours, or a migration cannot get its locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +41,19 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        return hashlib.sha256(self.sql.encode()).hexdigest()
+        return _checksum(self.sql.replace(STEP, ""))
+
+    @property
+    def steps(self) -> list[str]:
+        return self.sql.split(STEP)
+
+
+# What is reported of each step before it is tried: its migration, its number, and why the last attempt failed.
+Report = Callable[[Migration, int, str | None], None]
+
+
+def _report_nothing(_migration: Migration, _step: int, _problem: str | None) -> None:
+    pass
 
 
 @cache  # Called by every /readyz, also in a process that can no longer read the files.
@@ -44,6 +69,10 @@ def _read(filename: str, text: str) -> Migration:
     return Migration(version, name, up.strip())
 
 
+def _checksum(sql: str) -> str:
+    return hashlib.sha256(sql.encode()).hexdigest()
+
+
 async def pending(connection: Connection) -> list[Migration]:
     """Return migrations that are not applied yet; raise if an applied migration is unknown here or has changed."""
     applied = await _applied(connection)
@@ -54,12 +83,14 @@ async def pending(connection: Connection) -> list[Migration]:
                 f"The database has migration {version}, which this Studiogate does not know: upgrade Studiogate."
             )
         if known[version].checksum != checksum:
-            raise MigrationError(f"Migration {version} has changed since it was applied: restore the released file.")
+            raise _changed(version)
     return [migration for version, migration in known.items() if version not in applied]
 
 
-async def migrate(connection: Connection, only: Collection[str] | None = None) -> list[Migration]:
-    """Apply pending migrations, each in its own transaction; return those that were applied.
+async def migrate(
+    connection: Connection, only: Collection[str] | None = None, report: Report = _report_nothing
+) -> list[Migration]:
+    """Apply pending migrations, each step in its own transaction; return those that were completed here.
 
     ``only`` are the versions to apply, for a backup of an earlier schema.
     """
@@ -70,26 +101,69 @@ async def migrate(connection: Connection, only: Collection[str] | None = None) -
             " (version text primary key, checksum text not null, applied_at timestamptz not null default now())"
         )
     todo = [each for each in await pending(connection) if only is None or each.version in only]
-    return [migration for migration in todo if await _apply(connection, migration)]
+    return [migration for migration in todo if await _apply(connection, migration, report)]
 
 
-async def _apply(connection: Connection, migration: Migration) -> bool:
-    """Apply a migration; return False if another process did so first. The lock belongs to the transaction and not to
-    the session: behind a connection pooler, two transactions need not share a session."""
+async def _apply(connection: Connection, migration: Migration, report: Report) -> bool:
+    """Apply the steps of a migration; return whether this process applied the last one."""
+    last = False
+    for number in range(1, len(migration.steps) + 1):
+        last = await _apply_patiently(connection, migration, number, report)
+    return last
+
+
+async def _apply_patiently(connection: Connection, migration: Migration, number: int, report: Report) -> bool:
+    """Apply a step, again and again while its locks are taken."""
+    problem, end = None, clock.monotonic() + TRIED_FOR_SECONDS
+    while problem is None or clock.monotonic() < end:
+        report(migration, number, problem)
+        try:
+            return await _apply_step(connection, migration, number)
+        except LOCKED as error:
+            problem = str(error)
+        await asyncio.sleep(PAUSE_SECONDS)
+    raise MigrationError(
+        f"Step {number} of migration {migration.version} got no lock within {TRIED_FOR_SECONDS:.0f} s: {problem}. The "
+        "steps before it are kept. End the transactions that hold the lock (pg_stat_activity lists them), then run "
+        "`studiogate migrate` again."
+    )
+
+
+async def _apply_step(connection: Connection, migration: Migration, number: int) -> bool:
+    """Apply a step; return False if another process did so first. The lock belongs to the transaction and not to the
+    session: behind a connection pooler, two transactions need not share a session.
+
+    Until the last step is done, a row records each: its version is the migration's with the number of the step."""
+    version, steps = migration.version, migration.steps
+    sql = steps[number - 1]
     async with connection.transaction():
         await connection.execute(ONE_AT_A_TIME, LOCK)
-        if migration.version in await _applied(connection):
+        rows = await _rows(connection)
+        if version in rows or (done := rows.get(f"{version}.{number}")) == _checksum(sql):
             return False
-        # A migration that cannot get its lock fails instead of making every request queue behind it.
-        await connection.execute("set local lock_timeout = '5s'; set local statement_timeout = '10min'")
-        await connection.execute(migration.sql)
-        await connection.execute(
-            "insert into schema_migrations (version, checksum) values ($1, $2)", migration.version, migration.checksum
-        )
+        if done is not None:
+            raise _changed(version)
+        await connection.execute(TIMEOUTS)
+        await connection.execute(sql)
+        if number == len(steps):
+            await connection.execute("delete from schema_migrations where version like $1", f"{version}.%")
+            row = version, migration.checksum
+        else:
+            row = f"{version}.{number}", _checksum(sql)
+        await connection.execute("insert into schema_migrations (version, checksum) values ($1, $2)", *row)
     return True
 
 
+def _changed(version: str) -> MigrationError:
+    return MigrationError(f"Migration {version} has changed since it was applied: restore the released file.")
+
+
 async def _applied(connection: Connection) -> dict[str, str]:
+    """Return the migrations of which all steps are applied, with their checksums."""
+    return {version: checksum for version, checksum in (await _rows(connection)).items() if "." not in version}
+
+
+async def _rows(connection: Connection) -> dict[str, str]:
     if await connection.fetchval("select to_regclass('schema_migrations')") is None:
         return {}
     rows = await connection.fetch("select version, checksum from schema_migrations order by version")

@@ -6,11 +6,14 @@
 alter table memberships
     add column price_id uuid,
     add constraint memberships_price_fkey foreign key (studio_id, price_id) references prices (studio_id, id) not valid;
+-- migrate:step
 -- What housekeeping looks for: a planned end, and the end of a period that is not paid.
 create index memberships_cancel_due on memberships (studio_id, cancel_at)
     where status in ('active', 'paused', 'past_due') and cancel_at is not null;
+-- migrate:step
 create index memberships_unpaid_due on memberships (studio_id, current_period_end) where status = 'past_due';
 
+-- migrate:step
 -- One row per period that a membership was renewed for, with the purchase that pays for it.
 create table renewals (
     studio_id uuid not null,
@@ -26,6 +29,7 @@ create table renewals (
     constraint renewals_purchase_fkey foreign key (studio_id, purchase_id) references purchases (studio_id, id)
 );
 
+-- migrate:step
 -- A ledger line that belongs to no booking: the credits of a renewed membership. Every line that exists meets the new
 -- constraints, so they need not be checked against the whole table.
 alter table credit_ledger

@@ -10,6 +10,7 @@ create or replace trigger touch before update on leads for each row
           or old.created_at is distinct from new.created_at)
     execute function touch_updated_at();
 
+-- migrate:step
 create or replace trigger touch before update on members for each row
     when (old.first_name is distinct from new.first_name or old.last_name is distinct from new.last_name
           or old.email is distinct from new.email or old.phone is distinct from new.phone
@@ -18,6 +19,7 @@ create or replace trigger touch before update on members for each row
           or old.created_at is distinct from new.created_at)
     execute function touch_updated_at();
 
+-- migrate:step
 -- Members that came by an import before it converted their leads.
 update leads l set status = 'converted', lifecycle_stage = 'member' from members m
 where m.studio_id = l.studio_id and m.email = l.email and m.role <> 'lead' and l.status <> 'converted';

@@ -5,6 +5,7 @@
 
 alter table forms add column completed_version integer;
 
+-- migrate:step
 -- Events no longer hold the setting notification_emails. Those that do are from now on for keys that may write forms.
 update events set scopes = array_append(scopes, 'forms:write')
 where type in ('form.created', 'form.updated') and not 'forms:write' = any(scopes)

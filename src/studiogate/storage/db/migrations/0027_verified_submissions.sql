@@ -35,5 +35,6 @@ create trigger unlink_unverified before insert or update on form_submissions for
 alter table form_submissions
     add constraint form_submissions_member_is_verified check (verified or member_id is null) not valid;
 
+-- migrate:step
 -- How many confirmations an address was sent within the last hour.
 create index mails_confirmations on mails (studio_id, recipient, created_at) where kind = 'confirmation';

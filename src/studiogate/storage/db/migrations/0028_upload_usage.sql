@@ -1,6 +1,7 @@
 -- migrate:up
 alter table form_submissions validate constraint form_submissions_member_is_verified;
 
+-- migrate:step
 -- What uploaded files take up, per studio and per form, kept by triggers: every writer counts, and nobody has to add
 -- up all files. An upload locks its studio's row before it compares the sum with the quota.
 create table studio_upload_usage (
@@ -45,6 +46,7 @@ begin
 end
 $$;
 
+-- migrate:step
 -- The triggers lock the table against writers until this migration ends: the sums below miss nothing.
 create trigger count_added after insert on form_uploads referencing new table as added
     for each statement execute function count_added_uploads();

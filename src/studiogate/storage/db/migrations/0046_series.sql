@@ -36,6 +36,7 @@ create table class_series (
 create trigger touch before update on class_series for each row execute function touch_updated_at();
 create index class_series_of_location on class_series (studio_id, location_id, id);
 
+-- migrate:step
 -- The series that a class belongs to, and its local date in the pattern. A detached class was changed by itself: changes
 -- of the series leave it alone. series_revision is the revision of the series that last wrote the class.
 alter table classes
@@ -44,8 +45,10 @@ alter table classes
     add column detached boolean not null default false,
     add column series_revision integer not null default 0,
     add constraint classes_series_fkey foreign key (studio_id, series_id) references class_series (studio_id, id) not valid;
+-- migrate:step
 create unique index classes_of_series on classes (studio_id, series_id, series_date) where series_id is not null;
 
+-- migrate:step
 -- Whatever changes a class of a series, except a change of the series itself, which raises series_revision, detaches it.
 create function detach_from_series() returns trigger language plpgsql as $$
 begin
@@ -73,6 +76,7 @@ create trigger detach before update of title, description, class_type_id, locati
             or old.policy is distinct from new.policy))
     execute function detach_from_series();
 
+-- migrate:step
 -- Days without classes, at one location or (null) at all. Series create none; with mode cancel, those that existed when
 -- the closure was made were cancelled.
 create table closures (

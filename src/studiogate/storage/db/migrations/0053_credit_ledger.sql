@@ -17,6 +17,7 @@ alter table credit_ledger
              else delta = -1 and booking_id is not null end
     ) not valid;
 
+-- migrate:step
 -- Written by the database, because every way to create a membership needs it: a sale, an import, and an import by a
 -- process of the release before.
 create function grant_credits() returns trigger language plpgsql as $$
@@ -30,6 +31,7 @@ $$;
 create trigger grant_credits after insert on memberships
     referencing new table as added for each statement execute function grant_credits();
 
+-- migrate:step
 -- The purchase by which staff sold a membership, and the price that was agreed.
 create table sales (
     studio_id uuid not null,

@@ -1,6 +1,7 @@
 -- migrate:up
 alter table credit_ledger validate constraint credit_ledger_delta_of_reason;
 
+-- migrate:step
 -- One line for each membership that existed before its credits were in the ledger. All rows are read at one moment, and
 -- a booking changes credits and ledger in one transaction, so what bookings do meanwhile is in both or in neither.
 insert into credit_ledger (studio_id, id, membership_id, delta, reason)

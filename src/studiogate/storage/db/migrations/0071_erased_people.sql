@@ -2,6 +2,7 @@
 -- An erased member keeps bookings, ledger and purchases, without anything that says who it was.
 alter table members add column erased_at timestamptz;
 
+-- migrate:step
 -- Files of erased people that must leave the disk of the machine that has them. The row is written with the erasure and
 -- goes once the file is gone, so a crash in between leaves no file behind.
 create table removed_files (
@@ -11,6 +12,7 @@ create table removed_files (
     primary key (studio_id, stored_name)
 );
 
+-- migrate:step
 -- Nothing brings an erased person back, such as the import of an older file.
 create function keep_erased() returns trigger language plpgsql as $$
 begin

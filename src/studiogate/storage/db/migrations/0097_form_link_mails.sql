@@ -8,6 +8,7 @@ alter table mails add column form_id uuid;
 alter table mails add column expires_at timestamptz;
 alter table mails add constraint mails_form_fkey
     foreign key (studio_id, form_id) references forms (studio_id, id) on delete cascade not valid;
+-- migrate:step
 -- squawk-ignore ban-drop-constraint
 alter table mails drop constraint mails_kind_check;
 alter table mails add constraint mails_kind_check check (kind in (
@@ -23,4 +24,5 @@ alter table mails add constraint mails_to_somebody check (
         num_nonnulls(form_id, expires_at) = 0 and num_nonnulls(event_id, booking_id, member_id) in (0, 3)
         and (booking_id is null) = (recipient is not null)
     end) not valid;
+-- migrate:step
 create index mails_of_form on mails (studio_id, form_id) where form_id is not null;

@@ -7,7 +7,10 @@ return replace(replace(replace(
     translate(regexp_replace(normalize(lower(written), NFD), '[\u0300-\u036f]', '', 'g'), 'øłđðħıŧ', 'olddhit'),
     'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe');
 
+-- migrate:step
 create index members_by_folded_last_name on members (studio_id, (folded(last_name) collate "C"), id);
+-- migrate:step
 create index members_by_folded_first_name on members (studio_id, (folded(first_name) collate "C"), id);
+-- migrate:step
 create index members_by_folded_last_part
     on members (studio_id, (folded(substring(last_name from '[^ -]+$')) collate "C"), id) where last_name ~ '[ -]';
