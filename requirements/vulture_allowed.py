@@ -4,6 +4,7 @@
 _.api_version
 _.attempted_at
 _.available
+_.beginner_safe
 _.booking_source
 _.cancellation_reason
 _.consent_label
@@ -29,9 +30,11 @@ _.options_layout
 _.pause_reason
 _.placeholder
 _.previous_secret_expires_at
+_.recovery
 _.retryable
 _.signature_purpose
 _.step_index
+_.tagline
 _.utm_campaign
 _.utm_content
 _.utm_id
@@ -63,6 +66,7 @@ _.no_wrap
 _.run_migrations
 _.should_exit
 _.show_version
+_.title_justify
 _.total_requests
 _.waiting_for_100_continue
 _.worker

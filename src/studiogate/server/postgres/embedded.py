@@ -45,8 +45,7 @@ from studiogate.storage.db.service_role import NAME, ROLE
 __all__ = ["EmbeddedPostgres", "EmbeddedPostgresError", "running_postgres"]
 
 START_SECONDS = 300.0  # A server that exits is noticed at once; only crash recovery may take this long.
-LISTEN_SECONDS = 10.0
-SIGNAL_AGAIN_SECONDS = 1.0
+LISTEN_SECONDS, SIGNAL_AGAIN_SECONDS = 10.0, 1.0
 FAST_STOP_SECONDS = 60.0
 IMMEDIATE_STOP_SECONDS = 10.0
 
