@@ -99,8 +99,44 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ("races/test_killed_staff.py::test_killed_in_the_middle",),
         ),
         Promise(
-            "Every change by staff has exactly one event with exactly the fields that changed, and its audit entry.",
-            ("races/test_model.py::test_staff_walks",),
+            "Every change, whatever made it, has exactly one event with exactly the fields that changed; every change "
+            "by a person, a command, an import or a key has its audit entry.",
+            (
+                "races/test_model.py::test_staff_walks",
+                "flows/test_staff_traces.py::test_a_walk_over_every_flow",
+                "contract/test_event_causes.py::test_every_type_has_a_cause",
+            ),
+        ),
+        Promise(
+            "An import changes back nothing that has changed since, and clears nothing that it does not name; credits "
+            "are the sum of their ledger.",
+            (
+                "flows/test_studio_file_patch.py::test_absent_stays_and_null_clears",
+                "flows/test_studio_file_patch.py::test_a_row_that_changed_since_the_export_is_not_rewound",
+                "races/test_model.py::test_staff_walks",
+            ),
+        ),
+        Promise(
+            "Each flow of staff demands exactly its permission, at the person's locations only; rows of other "
+            "locations and studios are answered as if there were none; what is taken away is gone within five seconds.",
+            (
+                "flows/test_staff_permissions.py::test_a_role_may_what_its_permissions_say",
+                "flows/test_staff_traces.py::test_staff_who_are_limited_to_a_location",
+                "console/test_hidden_rows.py::test_rows_of_another_studio_do_not_exist",
+                "console/test_hidden_rows.py::test_rows_of_another_location_do_not_exist",
+                "console/test_live.py::test_a_stream_ends_with_what_its_person_may_see",
+            ),
+        ),
+        Promise(
+            "After an erasure nothing in the service holds the person's name, contact or answers.",
+            (
+                "flows/test_members_erase.py::test_nothing_of_the_person_is_left",
+                "flows/test_members_erase.py::test_submissions_with_an_earlier_email_are_erased",
+            ),
+        ),
+        Promise(
+            "Strangers lock nobody out: a known device, a link and an open session work whatever they try.",
+            ("flows/test_staff_sign_in.py::test_strangers_lock_out_no_known_device_no_link_and_no_session",),
         ),
     ),
     "Waitlist": (
@@ -221,6 +257,36 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "races/test_abuse.py::test_a_partner_hardly_notices_abuse",
                 "races/test_abuse.py::test_every_attack_is_answered_without_a_failure",
             ),
+        ),
+        Promise(
+            "Cost is bounded: an anonymous request costs at most 50 ms of CPU at the limits of every parser, and no "
+            "input makes work that grows faster than linearly.",
+            (
+                "security/test_anonymous_cost.py::test_no_request_of_anybody_costs_more_than_50_ms",
+                "api/test_cost_of_text.py::test_text_in_a_body",
+                "domain/test_forms_work.py::test_judging_is_linear",
+            ),
+        ),
+        Promise(
+            "A hung or lost database server loses no acknowledged write and holds no connection for ever; what became "
+            "of a COMMIT without an answer is never called a failure.",
+            (
+                CRASHES + "test_killed_postmaster",
+                "storage/test_deadlines.py::test_a_statement_on_a_hung_server_ends",
+                "storage/test_deadlines.py::test_a_cut_at_commit_is_an_unknown_outcome",
+                "storage/test_deadlines.py::test_readiness_does_not_wait_for_a_hung_server",
+            ),
+        ),
+        Promise(
+            "Migrations run beside the release before them, under load: no deadlock, no failed booking.",
+            (
+                "migrations/test_beside_a_service.py::test_bookings_go_on_while_the_first_release_is_migrated",
+                "migrations/test_beside_a_service.py::test_each_step_takes_one_kind_of_lock",
+            ),
+        ),
+        Promise(
+            "`doctor` costs linear time in the data, whatever its skew.",
+            ("storage/test_cost_of_checks.py::test_the_cost_of_each_check_is_linear",),
         ),
         Promise(
             "SIGTERM under load: no accepted request fails, and the service ends well within the drain limit.",
