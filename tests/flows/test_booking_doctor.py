@@ -421,5 +421,5 @@ async def test_what_a_test_leaves_behind_is_found_and_the_test_named(studio_fact
     await factory.close()
     broken = await factory.new_checked_studio()
     await broken.new_class(booked_count=1)
-    with pytest.raises(AssertionError, match="test_what_a_test_leaves_behind_is_found.*booked_count"):
+    with pytest.raises(AssertionError, match=r"test_what_a_test_leaves_behind_is_found.*booked_count"):
         await factory.close()
