@@ -11,7 +11,7 @@ import os
 import platform
 import random
 import secrets
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count as counting
@@ -118,10 +118,10 @@ class Records:
 
     def by_folder(self) -> list[tuple[str, float]]:
         """Return how many seconds the tests of each folder took, most first."""
-        total: Counter[str] = Counter()
+        total: dict[str, float] = defaultdict(float)
         for name, row in self.tests.items():
             total[name.partition("::")[0].rpartition("/")[0]] += row["seconds"]
-        return total.most_common()
+        return sorted(total.items(), key=lambda each: -each[1])
 
     def keep(self, path: Path, what: str, seed: int, stolen: float) -> None:
         """Append this run to the earlier ones: a failed run stays on record when a later one passes. ``stolen`` is the
