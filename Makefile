@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test coverage matrix battery reliability screenshots schemathesis bench bench-compare lint audit format schema openapi lock clean
+.PHONY: help install up browser test coverage matrix battery reliability screenshots schemathesis bench bench-compare lint lint-types lint-source audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,7 +48,7 @@ browser:
 # The test processes share what they compile, and the next run finds it.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: lint browser ## lint, then the whole test suite against a real PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10 -m "not battery" $(TESTS)
 
 coverage: $(VENV)/dev.stamp browser ## the tests, and which lines and branches they execute; TESTS=tests/domain: a part of them
 	@rm -rf build/coverage && mkdir -p build/coverage && chmod 1777 build/coverage # services that root starts run as another user
@@ -82,7 +82,13 @@ bench-compare: $(VENV)/dev.stamp ## two runs side by side: make bench-compare A=
 lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the layers, dead code, bandit, the migrations, the lock files
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-types lint-source
+
+# Half of the time is mypy's, which uses one core.
+lint-types:
 	$(BIN)/mypy
+
+lint-source:
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/vulture
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src

@@ -23,6 +23,7 @@ from studiogate import settings
 from studiogate.cli import serve
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.storage.private_file import PrivateFile
+from tests.support.commands import run_command
 from tests.support.deadlines import LONG
 
 COMMAND = [sys.executable, "-m", "studiogate"]
@@ -34,9 +35,8 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def run(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*COMMAND, *arguments], env=environment(**settings), capture_output=True, text=True, timeout=LONG, check=False
-    )
+    done = run_command(*arguments, environ=environment(**settings))
+    return subprocess.CompletedProcess(arguments, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def answer_of(port: int, path: str, key: str | None = None) -> tuple[int, Any]:

@@ -3,12 +3,11 @@
 import csv
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_command
 from tests.support.csv_imports import SAMPLES
 from tests.support.studio_files import small_studio
 
@@ -23,8 +22,7 @@ class Terminal:
         assert self.run("import", "studio.json")[0] == 0
 
     def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        command = [sys.executable, "-c", "from studiogate.cli.main import main; main()", *words]
-        done = subprocess.run(command, env=self._environment, cwd=self.folder, input=stdin, capture_output=True)
+        done = run_command(*words, environ=self._environment, folder=self.folder, stdin=stdin)
         return done.returncode, done.stdout.decode(), done.stderr.decode().replace("\n", " ")
 
     def import_csv(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:

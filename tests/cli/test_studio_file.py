@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_command
 from tests.support.studio_files import changed, small_studio, uid, with_history
 
 
@@ -17,8 +16,7 @@ class CommandLine:
         self.folder = folder
 
     def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        command = [sys.executable, "-c", "from studiogate.cli.main import main; main()", *words]
-        done = subprocess.run(command, env=self._environment, cwd=self.folder, input=stdin, capture_output=True)
+        done = run_command(*words, environ=self._environment, folder=self.folder, stdin=stdin)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def file(self, document: object, name: str = "studio.json") -> str:

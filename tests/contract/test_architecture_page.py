@@ -25,3 +25,10 @@ def test_every_layer_is_on_the_page() -> None:
     package = ROOT / "src/studiogate"
     layers = [path.name for path in package.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
     assert [layer for layer in layers if f"{layer}/" not in PAGE] == []
+
+
+def test_every_file_that_tests_share_is_in_its_index() -> None:
+    folder = ROOT / "tests/support"
+    named = re.findall(r"`([\w/]+(?:\.py)?)`", re.sub(r"(?m)^(?!- ).*$|:.*", "", (folder / "README.md").read_text()))
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if path.name != "__init__.py"]
+    assert sorted(named) == sorted([*files, "csv_samples"])

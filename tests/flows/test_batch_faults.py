@@ -26,24 +26,16 @@ from studiogate.storage.idempotency import Once
 from tests.support import booking_studio
 from tests.support.batch_proxy import BatchProxy
 from tests.support.batches import in_one_batch
-from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
+from tests.support.booking_studio import BookingStudio, wire_body
 from tests.support.direct_client import DirectResponse
 from tests.support.held_locks import BLOCKED, somebody_waits
-from tests.support.partner_api import open_partner_api
 from tests.support.races import mutants
 
 pytestmark = pytest.mark.anyio
-studio = booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 Check = Callable[[BookingStudio, str], Awaitable[list[str]]]
 COUNT, SEATS = 7, 4
 WAITS = "select cardinality(pg_blocking_pids($1)) > 0"
-
-
-@pytest.fixture(scope="module")
-async def studio_factory(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
-    """An application whose waits end only by what a test does, however slow the machine is."""
-    async for opened in open_partner_api(new_database(), rate_limit=0):
-        yield StudioFactory(opened)
 
 
 @asynccontextmanager

@@ -413,3 +413,13 @@ async def test_a_violation_is_named_by_its_rows(studio: BookingStudio) -> None:
     await studio.change("classes", class_id, booked_count=7, capacity=9)
     (finding,) = [each for each in await studio.findings() if each.subject == "seats"]
     assert finding.text.startswith(f"class {class_id} of studio {studio.id}: booked_count 7, live bookings ")
+
+
+async def test_what_a_test_leaves_behind_is_found_and_the_test_named(studio_factory: StudioFactory) -> None:
+    factory = StudioFactory(studio_factory.api)
+    await factory.new_checked_studio()
+    await factory.close()
+    broken = await factory.new_checked_studio()
+    await broken.new_class(booked_count=1)
+    with pytest.raises(AssertionError, match=r"test_what_a_test_leaves_behind_is_found.*booked_count"):
+        await factory.close()

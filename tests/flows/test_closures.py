@@ -1,7 +1,6 @@
 """Closures: days without classes, which cancel or skip."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -28,10 +27,8 @@ NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 @pytest.fixture
-async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
-    made = await studio_factory.new_studio(ZONE.key)
-    yield made
-    assert await made.findings() == []
+async def studio(studio_factory: StudioFactory) -> BookingStudio:
+    return await studio_factory.new_checked_studio(ZONE.key)
 
 
 def day(ahead: int) -> date:

@@ -1,7 +1,6 @@
 """Copying a week: which classes are created, what is skipped and why, and local time over a change of clocks."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,10 +28,8 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 
 @pytest.fixture
-async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
-    made = await studio_factory.new_studio(ZONE.key)
-    yield made
-    assert await made.findings() == []
+async def studio(studio_factory: StudioFactory) -> BookingStudio:
+    return await studio_factory.new_checked_studio(ZONE.key)
 
 
 def monday(weeks: int) -> date:

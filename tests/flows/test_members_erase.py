@@ -29,9 +29,8 @@ from studiogate.storage.db.pool import Database
 from studiogate.storage.upload_folder import UploadFolder
 from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support import asgi
-from tests.support.booking_studio import HOUR, SOON, BookingStudio, StudioFactory, wire_body
+from tests.support.booking_studio import HOUR, SOON, BookingStudio, StudioFactory, opened_factory, wire_body
 from tests.support.held_locks import until_blocked
-from tests.support.partner_api import open_partner_api
 from tests.support.person_search import everything_stored, found_in, found_on_disk
 from tests.support.staff import book_on, did, entries, news, person, refused
 
@@ -48,15 +47,13 @@ async def studio_factory(
     anyio_backend: object, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[StudioFactory]:
     folder = tmp_path_factory.mktemp("erasure")
-    async for opened in open_partner_api(new_database(), rate_limit=0, data_dir=folder, smtp_url="smtp://127.0.0.1:1"):
-        yield StudioFactory(opened)
+    async for factory in opened_factory(new_database(), data_dir=folder, smtp_url="smtp://127.0.0.1:1"):
+        yield factory
 
 
 @pytest.fixture
-async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
-    made = await studio_factory.new_studio()
-    yield made
-    assert await made.findings() == []
+async def studio(studio_factory: StudioFactory) -> BookingStudio:
+    return await studio_factory.new_checked_studio()
 
 
 def data_dir(studio: BookingStudio) -> Path:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 from uuid import UUID, uuid4
@@ -36,11 +35,9 @@ WEEK = timedelta(days=7)
 
 
 @pytest.fixture
-async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
-    """Yield a studio where it is about noon, so that no day ends during a test; the doctor must find nothing."""
-    made = await studio_factory.new_studio(ZONE.key)
-    yield made
-    assert await made.findings() == []
+async def studio(studio_factory: StudioFactory) -> BookingStudio:
+    """Return a studio where it is about noon, so that no day ends during a test."""
+    return await studio_factory.new_checked_studio(ZONE.key)
 
 
 async def today(studio: BookingStudio) -> date:

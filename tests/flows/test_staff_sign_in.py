@@ -22,6 +22,7 @@ from tests.support.staff_people import PASSWORD, People, Person, code_of, done, 
 pytestmark = pytest.mark.anyio
 DEVICE, NEW = b"d" * 32, "another long password"
 studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
+shipped_hasher = staff_people.shipped_hasher
 
 
 async def test_signing_in(people: People) -> None:
@@ -64,6 +65,7 @@ async def refusals(people: People) -> dict[str, Credentials]:
     }
 
 
+@pytest.mark.usefixtures("shipped_hasher")
 async def test_every_cause_has_the_same_refusal_and_the_same_work(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +216,7 @@ async def test_a_cancelled_check_gives_its_place_back() -> None:
     assert again == [True] * places
 
 
+@pytest.mark.usefixtures("shipped_hasher")
 async def test_a_hash_with_old_parameters_is_replaced(people: People) -> None:
     person = await people.hire(Role.OWNER)
     old = PasswordHasher(time_cost=1, memory_cost=8_192, parallelism=1).hash(PASSWORD)

@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import AsyncIterator
 from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 from uuid import UUID
@@ -31,10 +30,8 @@ ZONE = noon_zone()
 
 
 @pytest.fixture
-async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
-    made = await studio_factory.new_studio(ZONE.key)
-    yield made
-    assert await made.findings() == []
+async def studio(studio_factory: StudioFactory) -> BookingStudio:
+    return await studio_factory.new_checked_studio(ZONE.key)
 
 
 def day(ahead: int) -> date:

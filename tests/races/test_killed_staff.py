@@ -11,7 +11,7 @@ import pytest
 
 from tests.flows.test_staff_permissions import FLOWS
 from tests.support import booking_studio
-from tests.support.battery import sized
+from tests.support.battery import sampled, sized
 from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.races import killed_flow
 from tests.support.races.killed_flow import Order, Report
@@ -97,6 +97,7 @@ def test_every_flow_has_a_case() -> None:
     assert set(CASES) | WITHOUT_CASE | ONE_STATEMENT == set(FLOWS)
 
 
+@sampled(4, "staff")
 @pytest.mark.parametrize("flow", CASES)
 @sized(1, EVERY_STATEMENT, "staff", "kills_at_most")
 async def test_killed_in_the_middle(studio: BookingStudio, killer: Killer, flow: str, size: int) -> None:
@@ -113,6 +114,7 @@ async def test_killed_in_the_middle(studio: BookingStudio, killer: Killer, flow:
     assert "audit_log" in changed(before, await stored(studio)), "after the commit, everything is there"
 
 
+@sampled(3, "staff")
 @pytest.mark.parametrize("flow", ["bookings.staff.cancel_class", "members.erase.erase", "sales.sell"])
 async def test_a_flow_without_its_transaction_is_noticed(
     studio_factory: StudioFactory, program: asyncio.subprocess.Process, flow: str

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from studiogate.storage.db.pool import TransactionConflictError
-from tests.support.battery import Tally, battery, sized
+from tests.support.battery import Tally, battery, sampled, sized
 from tests.support.races import scenarios, waitlist_order
 from tests.support.races.deployments import Deployment
 from tests.support.races.studio import RaceStudio
@@ -121,6 +121,7 @@ SMALLEST: dict[str, Race] = {
 MISTAKES_OF_A_BATCH = ("parameters not compared in a batch", "fate shared", "earlier decisions of the batch ignored")
 
 
+@sampled(4, "mutants")
 @pytest.mark.parametrize(
     ("race", "mutation"),
     [
@@ -151,6 +152,7 @@ async def test_a_mutant_loses(
     await caught(mutant_deployment, mutant_race_studio, mutation, SMALLEST[race])
 
 
+@sampled(4, "mutants")
 @pytest.mark.parametrize(
     "mutation", ["class lock skipped", "promotion skipped", "promotion postponed", "waitlist reversed"]
 )

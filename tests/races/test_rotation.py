@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.battery import sized
+from tests.support.battery import sampled, sized
 from tests.support.races import rotation
 from tests.support.races.deployments import Deployment
 from tests.support.races.studio import RaceStudio
@@ -15,6 +15,7 @@ async def test_rotated_keys(deployment: Deployment, race_studio: RaceStudio, siz
     assert await rotation.rotated_keys(race_studio, deployment.service, deployment.dsn, size) == []
 
 
+@sampled(3, "rotation")
 @pytest.mark.parametrize("mutation", ["old secret ended at once", "new secret not looked up", "old secret never ended"])
 async def test_a_mutant_forgets_keys(
     mutant_deployment: Deployment, mutant_race_studio: RaceStudio, mutation: str

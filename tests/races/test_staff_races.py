@@ -17,7 +17,7 @@ from studiogate.flows.sales import sell
 from studiogate.storage import memberships, person_rows, sales
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.pool import Connection, TransactionConflictError
-from tests.support.battery import sized_in_batches
+from tests.support.battery import sampled, sized_in_batches
 from tests.support.held_locks import until_blocked
 from tests.support.races import staff_races
 from tests.support.races.deployments import Deployment
@@ -62,6 +62,7 @@ def without_lock(monkeypatch: pytest.MonkeyPatch, module: ModuleType, *names: st
         monkeypatch.setattr(module, name, unlocked)
 
 
+@sampled(5, "staff")
 @pytest.mark.parametrize(
     ("race", "module", "names"),
     [
@@ -106,6 +107,7 @@ async def test_a_sale_without_the_buyer_s_lock_outlives_the_buyer(
     assert await mutant_race_studio.violations() != []
 
 
+@sampled(3, "staff")
 @pytest.mark.parametrize(
     ("race", "mutation"),
     [

@@ -2,6 +2,8 @@
 
 A test of the battery belongs to one part (`make battery PART=overload` runs that part alone). Its random choices come
 from one seed, which the table shows and `SEED=…` reuses. It reports what it tried to its ``tally``.
+
+Of many tests that are alike (mutants, kills), `make test` runs a sample, another one each day, and `make battery` all.
 """
 
 import json
@@ -9,8 +11,10 @@ import os
 import platform
 import random
 import secrets
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count as counting
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +44,7 @@ PARTS = (
     "faults",
     "mutants",
 )
+CASES = pytest.StashKey[dict[str, "counting[int]"]]()  # how many cases of a sampled test were collected
 WORST = ("failed", "skipped", "passed")
 MOST_SECONDS = 3600
 
@@ -56,6 +61,11 @@ def sized(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:
     counted = pytest.mark.unit(unit)
     sizes = [pytest.param(small, marks=counted), pytest.param(full, marks=[*battery(part), counted])]
     return pytest.mark.parametrize("size", sizes)
+
+
+def sampled(share: int, part: str) -> pytest.MarkDecorator:
+    """Run one of so many cases of a test in `make test`, each of them once in so many days; all in `make battery`."""
+    return pytest.mark.sampled(share, part)
 
 
 def sized_in_batches(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:
@@ -106,6 +116,13 @@ class Records:
         found = [(name, row) for name, row in self.tests.items() if row.get("part")]
         return sorted(found, key=lambda each: PARTS.index(each[1]["part"]))
 
+    def by_folder(self) -> list[tuple[str, float]]:
+        """Return how many seconds the tests of each folder took, most first."""
+        total: dict[str, float] = defaultdict(float)
+        for name, row in self.tests.items():
+            total[name.partition("::")[0].rpartition("/")[0]] += row["seconds"]
+        return sorted(total.items(), key=lambda each: -each[1])
+
     def keep(self, path: Path, what: str, seed: int, stolen: float) -> None:
         """Append this run to the earlier ones: a failed run stays on record when a later one passes. ``stolen`` is the
         share of the CPU time that other guests of the host took."""
@@ -122,17 +139,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("battery")
     group.addoption("--part", choices=PARTS, help="only this part of the battery")
     group.addoption("--seed", type=int, default=None, help="the seed of an earlier run")
+    group.addoption("--day", type=int, default=None, help="the day (a number) whose sample of the mutants runs")
     group.addoption("--record", type=Path, metavar="FILE", help="keep every test's outcome in this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is None:
         config.option.seed = secrets.randbits(32)
+    if config.option.day is None:
+        config.option.day = datetime.now(UTC).toordinal()
     config.pluginmanager.register(Recorder(config), "battery-recorder")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"seed {config.option.seed}"
+    return f"seed {config.option.seed}, day {config.option.day}"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let the battery have what is not in the sample of the day."""
+    mark, options = item.get_closest_marker("sampled"), item.config.option
+    if mark is None or part_of(item) is not None:
+        return
+    share, part = mark.args
+    number = next(item.config.stash.setdefault(CASES, defaultdict(counting))[item.nodeid.partition("[")[0]])
+    if options.markexpr == "battery" or options.part or (number + options.day) % share:
+        for each in battery(part):
+            item.add_marker(each)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -181,6 +213,11 @@ class Recorder:
         if self._file is not None:
             stolen = self._began.stolen_since()
             self._records.keep(self._file, what_ran(self._config), self._config.option.seed, stolen)
+        if self._config.option.durations:
+            terminalreporter.section("seconds of all test processes, by folder")
+            for folder, seconds in self._records.by_folder():
+                terminalreporter.write_line(f"{seconds:7.1f}  {folder}")
+            terminalreporter.write_line(pytest_report_header(self._config))
         if found := self._records.of_the_battery():
             terminalreporter.section("battery")
             for line in table(found):

@@ -1,13 +1,15 @@
 """Studios for booking tests: classes that start in n minutes, members with memberships, policies at every level.
 
 Tests move the data, not the clock: classes are placed relative to the database's clock. Every booking is validated
-first (POST /bookings/validate) and must end as predicted; after every test the doctor must find nothing.
+first (POST /bookings/validate) and must end as predicted; after the tests of a file the doctor must find nothing in
+their studios.
 
 A test file assigns the two fixtures by name: ``studio_factory = booking_studio.studio_factory`` and
 ``studio = booking_studio.studio``.
 """
 
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -339,8 +341,7 @@ class BookingStudio:
 
     async def findings(self) -> list[Finding]:
         """Return the doctor's findings about this studio, without those that report success."""
-        found = await doctor.examine(self.api.connection)
-        return [finding for finding in found if finding.level != "ok" and str(self.id) in finding.text]
+        return [finding for finding in await problems(self.api) if str(self.id) in finding.text]
 
     async def unrecorded(self) -> list[Any]:
         """Return the events of partners' changes without an audit entry of the same transaction. Promotions are left
@@ -368,11 +369,33 @@ def _predictable(receipt: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in receipt.items() if name not in unknown}, "late_fee": fee}
 
 
+async def problems(api: PartnerApi) -> list[Finding]:
+    """Return the doctor's findings about all studios of a database, without those that report success."""
+    return [finding for finding in await doctor.examine(api.connection) if finding.level != "ok"]
+
+
 @dataclass
 class StudioFactory:
     """One application and one database for all studios of a test file: a database per test costs half a second."""
 
     api: PartnerApi
+    checked: list[tuple[BookingStudio, str]] = field(default_factory=list)
+
+    async def new_checked_studio(self, timezone: str = "America/New_York", **columns: Any) -> BookingStudio:
+        """Return a studio in which the doctor must find nothing when the tests of the file have ended, and in which
+        all changes must be recorded. The check looks at all studios at once; its findings name the test."""
+        made = await self.new_studio(timezone, **columns)
+        self.checked.append((made, os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]))
+        return made
+
+    async def close(self) -> None:
+        """Assert that nothing is wrong with the studios to check."""
+        found, wrong = await problems(self.api), {}
+        for studio, test in self.checked:
+            own = [finding for finding in found if str(studio.id) in finding.text]
+            if own or (own := await studio.unrecorded()):
+                wrong[test] = own
+        assert wrong == {}, wrong
 
     async def new_studio(self, timezone: str = "America/New_York", **columns: Any) -> BookingStudio:
         connection, slug = self.api.connection, f"studio-{next(_numbers)}"
@@ -394,18 +417,23 @@ class StudioFactory:
         return BookingStudio(self.api, studio, key, location, other, room, class_type, product)
 
 
+async def opened_factory(database_url: str, **overrides: object) -> AsyncIterator[StudioFactory]:
+    async for opened in open_partner_api(database_url, rate_limit=0, **overrides):
+        factory = StudioFactory(opened)
+        yield factory
+        await factory.close()
+
+
 @pytest.fixture(scope="module")
 async def studio_factory(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
-    async for opened in open_partner_api(new_database(), rate_limit=0):
-        yield StudioFactory(opened)
+    async for factory in opened_factory(new_database()):
+        yield factory
 
 
 @pytest.fixture
-async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
-    """Yield a new studio for one test; afterwards the doctor must find nothing, and all changes must be recorded."""
-    made = await studio_factory.new_studio()
-    yield made
-    assert (await made.findings(), await made.unrecorded()) == ([], [])
+async def studio(studio_factory: StudioFactory) -> BookingStudio:
+    """Return a new studio for one test, which is checked with the others of the file."""
+    return await studio_factory.new_checked_studio()
 
 
 def utc(*parts: int) -> datetime:

@@ -15,7 +15,9 @@ import httpx2
 import pytest
 
 from studiogate.console.app import ConsoleApp
+from studiogate.console.framework import csrf
 from studiogate.domain.staff import Role
+from studiogate.flows.staff.sessions import SignedIn
 from tests.support import booking_studio, staff_people
 from tests.support.booking_studio import BookingStudio
 from tests.support.staff_people import People, Person, done
@@ -53,10 +55,10 @@ class Console:
         return await self.client.post(path, data=data, headers=sent)
 
     async def csrf(self) -> str:
-        """Return the CSRF token that the session's pages carry."""
-        page = await self.client.get("/console/account")
-        found = re.search(r'name="csrf" value="([^"]*)"', page.text)
-        return found[1] if found else ""
+        """Return a CSRF token as the session's pages carry it; it is made without rendering one."""
+        token = self.client.cookies.get(COOKIE)
+        signed_in = await self.people.resolve(token) if token else None
+        return csrf.masked_token(signed_in) if isinstance(signed_in, SignedIn) else ""
 
     async def as_role(self, role: Role, *locations: UUID, instructor: UUID | None = None) -> "Console":
         """Return the console of somebody else, with this role at these locations (none: at all of them)."""

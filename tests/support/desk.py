@@ -1,14 +1,17 @@
 """The console in a real browser: the demo studio on a real server, and a page of somebody who is signed in.
 
-``desk_site`` is one demo studio per test module; ``desk_page`` is the page of its owner. ``Desk.open`` opens pages of
-other people. Every page is watched: no request leaves the machine, no script fails, no policy is violated.
+``desk_site`` is one demo studio per test module, a copy of one that is loaded once per test process; ``desk_page`` is
+the page of its owner. ``Desk.open`` opens pages of other people. Every page is watched: no request leaves the machine,
+no script fails, no policy is violated.
 """
 
+import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
@@ -123,12 +126,29 @@ async def load_demo(database_url: str, data: Path) -> UUID:
         await connection.close()
 
 
+@dataclass(frozen=True)
+class LoadedDemo:
+    """The demo studio as it was loaded: a database to copy, and its data folder."""
+
+    template: str
+    data: Path
+    studio_id: UUID
+
+
+@pytest.fixture(scope="session")
+def loaded_demo(lasting_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> LoadedDemo:
+    url, data = lasting_database(), tmp_path_factory.mktemp("demo")
+    return LoadedDemo(urlsplit(url).path.removeprefix("/"), data, run(load_demo(url, data)))
+
+
 @pytest.fixture(scope="module")
-def desk_site(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    site = Site(new_database(), tmp_path_factory.mktemp("data"))
-    studio_id = run(load_demo(site.database_url, site.data))
+def desk_site(
+    loaded_demo: LoadedDemo, databases: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Desk]:
+    folder = tmp_path_factory.mktemp("data") / "data"
+    site = Site(databases(loaded_demo.template), shutil.copytree(loaded_demo.data, folder))
     with served(site, rate_limit=0):
-        yield Desk(site, studio_id)
+        yield Desk(site, loaded_demo.studio_id)
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ import pytest
 
 from studiogate.cli.main import main
 from studiogate.worker import housekeeping as sweep
-from tests.support.booking_studio import BookingStudio, StudioFactory
-from tests.support.partner_api import open_partner_api
+from tests.support.booking_studio import BookingStudio, StudioFactory, opened_factory
 from tests.support.webhook_studio import SECRET_KEY
 
 PATHS = {
@@ -119,14 +118,13 @@ def _exit_status() -> Any:
 
 @pytest.fixture(scope="module")
 async def studio_factory(anyio_backend: object, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
-    async for opened in open_partner_api(new_database(), rate_limit=0, secret_key=SECRET_KEY):
-        yield StudioFactory(opened)
+    async for factory in opened_factory(new_database(), secret_key=SECRET_KEY):
+        yield factory
 
 
 @pytest.fixture
 async def event_studio(studio_factory: StudioFactory, request: pytest.FixtureRequest) -> AsyncIterator[EventStudio]:
-    """Yield a new studio; afterwards the named events must have been emitted, and the doctor must find nothing."""
-    opened = EventStudio(await studio_factory.new_studio())
+    """Yield a new studio; afterwards the named events must have been emitted."""
+    opened = EventStudio(await studio_factory.new_checked_studio())
     yield opened
     assert opened.types == caused_by(request.function)
-    assert await opened.studio.findings() == []

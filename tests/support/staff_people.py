@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
+from argon2 import PasswordHasher
 
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
@@ -15,7 +16,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.sessions import Origin
-from studiogate.flows.staff import passwords, roles, sessions, sign_in
+from studiogate.flows.staff import hashing, passwords, roles, sessions, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation, Invited
 from studiogate.flows.staff.sessions import SignedIn
@@ -24,6 +25,10 @@ from studiogate.flows.staff.visits import Started, Visit
 from studiogate.storage.db.pool import Database
 from tests.support.booking_studio import BookingStudio
 
+# The shipped parameters take 50 ms of a core per hash, and tests sign in thousands of times. Tests of the hashes
+# themselves, and services that tests start, use the shipped ones.
+SHIPPED_HASHER = hashing.HASHER
+hashing.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 PASSWORD = "correct horse battery staple"  # noqa: S105
 BROWSER = "Mozilla/5.0"
 Result = TypeVar("Result")
@@ -106,3 +111,8 @@ class People:
 @pytest.fixture
 def people(studio: BookingStudio) -> People:
     return People(studio, Sealer(lambda: [b"a key for tests, of 32 bytes 123"]))
+
+
+@pytest.fixture
+def shipped_hasher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hashing, "HASHER", SHIPPED_HASHER)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from studiogate.domain.staff import Role
-from tests.support.axe import complaints_in_light_and_dark
+from tests.support.axe import complaints_but_of_contrast, complaints_in_light_and_dark
 from tests.support.desk import Desk, refresh
 from tests.support.desk_classes import DeskClass, new_class
 
@@ -174,7 +174,9 @@ def test_axe_finds_nothing(browser: Browser, desk_site: Desk, pixels: int) -> No
         paths = ("", "/roster", "/walk-in")
         for url in (ride.url, ride.url.partition("&class=")[0], *(ride.page_url + path for path in paths)):
             page.goto(url)
-            assert complaints_in_light_and_dark(page) == [], url
+            measured = pixels == 1440 or url == ride.url  # a phone's colours once: other pages show the same elements
+            found = complaints_in_light_and_dark(page) if measured else complaints_but_of_contrast(page)
+            assert found == [], url
             assert page.evaluate("document.documentElement.scrollWidth") <= pixels, url
         page.goto(ride.page_url + f"/walk-in?member={ride.new_member('Vera Void', 0)}")
         assert complaints_in_light_and_dark(page) == []

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 
 from studiogate.console.schedule.series_form import NO_WEEKDAY
 from studiogate.domain.schedule.series import monday_of
-from tests.support.axe import complaints_in_light_and_dark
+from tests.support.axe import complaints_but_of_contrast, complaints_in_light_and_dark
 from tests.support.desk import Desk
 
 pytestmark = pytest.mark.timeout(700)
@@ -367,11 +367,13 @@ def test_back_returns_to_the_week_before(desk_page: Page, desk_site: Desk) -> No
 @pytest.mark.parametrize("size", [(1440, 900), (360, 740)], ids=["desktop", "phone"])
 def test_axe_finds_nothing(browser: Browser, desk_site: Desk, size: tuple[int, int]) -> None:
     with desk_site.open(browser, viewport={"width": size[0], "height": size[1]}) as page:
-        for path in paths(desk_site):
+        for number, path in enumerate(paths(desk_site)):
             page.goto(desk_site.url(path))
             if "/schedule?" in path and size[0] > 1000:
                 calendar(page)
-            assert complaints_in_light_and_dark(page) == [], path
+            measured = size[0] > 1000 or number == 0  # a phone's colours once: other pages show the same elements
+            found = complaints_in_light_and_dark(page) if measured else complaints_but_of_contrast(page)
+            assert found == [], path
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0], path
         page.goto(desk_site.url(f"/schedule/classes/{class_of(desk_site, 'Sunrise Reformer')['id']}"))
         page.get_by_role("link", name="Change or move").click()
