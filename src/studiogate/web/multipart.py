@@ -18,7 +18,9 @@ MAX_OPTIONS = 8
 MAX_HEADERS = 512 * 1024  # bytes of the headers of all parts
 # A type and its options. python-multipart's function for this takes quadratic time for semicolons in quotes.
 _TYPE = re.compile(rb"[ \t]*([^ \t;]*)[ \t]*")
-_OPTION = re.compile(rb';[ \t]*+([^=;"]*+)(?:=[ \t]*+(?:"((?:[^"\\]++|\\.)*+)"|([^;"]*+)))?[ \t]*+', re.DOTALL)
+# A quote ends a value only before the next option: some clients do not escape those within the name of a file.
+_QUOTED = rb'"((?:[^"\\]++|\\.|"(?![ \t]*(?:;|\Z)))*+)"'
+_OPTION = re.compile(rb';[ \t]*+([^=;"]*+)(?:=[ \t]*+(?:' + _QUOTED + rb'|([^;"]*+)))?[ \t]*+', re.DOTALL)
 
 
 class MultipartError(Exception):
