@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from studiogate import settings as configuration
 from studiogate.cli import secrets as command
+from studiogate.cli.commands import Call
 from studiogate.cli.main import commands
 from studiogate.cli.secrets import check_key
 from studiogate.domain.encryption import Sealer, SealError
@@ -65,14 +66,9 @@ class Installation:
         return (await self._client.get(f"{parts.path}?{parts.query}")).status_code == 200
 
     async def rotate(self, **options: bool) -> None:
-        given: dict[str, Any] = {
-            "prepare": False,
-            "lost": False,
-            "links": False,
-            "data": self.settings.data_dir,
-            **options,
-        }
-        await asyncio.to_thread(lambda: command.rotate(**given))
+        call = Call(as_json=False, data=self.settings.data_dir)
+        given = {"prepare": False, "lost": False, "links": False, **options}
+        await asyncio.to_thread(lambda: command.rotate(call, **given))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from studiogate import settings as configuration
 from studiogate.api.app import PartnerApp
 from studiogate.cli import doctor
 from studiogate.cli import secrets as command
+from studiogate.cli.commands import Call
 from studiogate.cli.context import CommandError
 from studiogate.cli.prepare import check_database
 from studiogate.cli.secrets import check_key
@@ -64,14 +65,9 @@ class SealingPartner:
         return True
 
     async def rotate(self, **options: bool) -> None:
-        given: dict[str, Any] = {
-            "prepare": False,
-            "lost": False,
-            "links": False,
-            "data": self.settings.data_dir,
-            **options,
-        }
-        await asyncio.to_thread(lambda: command.rotate(**given))
+        call = Call(as_json=False, data=self.settings.data_dir)
+        given = {"prepare": False, "lost": False, "links": False, **options}
+        await asyncio.to_thread(lambda: command.rotate(call, **given))
 
 
 @pytest.fixture
