@@ -7,6 +7,7 @@ tables/NAME/NUMBER        the rows, in COPY's text format, in parts
 checksums.json            the SHA-256 of every member above
 """
 
+import gzip
 import hashlib
 import io
 import json
@@ -90,7 +91,9 @@ class ArchiveReader:
     def __init__(self, file: IO[bytes]) -> None:
         self._found: dict[str, str] = {}
         try:
-            self._tar = tarfile.open(fileobj=file, mode="r|gz")  # noqa: SIM115  the file is the caller's
+            # Not tarfile's own reader of gzip, which ignores the checksum of the whole stream.
+            self._gzip = gzip.GzipFile(fileobj=file)
+            self._tar = tarfile.open(fileobj=self._gzip, mode="r|")  # noqa: SIM115  the file is the caller's
         except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
             raise DamagedBackupError(
                 f"it is not a backup of Studiogate, or its beginning is damaged ({error})"
@@ -105,6 +108,8 @@ class ArchiveReader:
                     raise DamagedBackupError(f"it holds {info.name!r}, which is no part of a backup")
                 if info.name == CHECKSUMS:
                     self._compare(json.loads(stream.read()))
+                    while self._gzip.read(PART_BYTES):
+                        pass
                     return
                 hashing = _Checked(stream)
                 yield Member(info.name, info.size, hashing)  # type: ignore[arg-type]
