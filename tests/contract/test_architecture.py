@@ -263,7 +263,7 @@ WITHOUT_ACCESS = {
             "upload_exists",
             "uploads",
         ],
-        "mails.py": ["silence"],
+        "mails.py": ["note_worker", "silence", "worker_sends"],
         "studio_file/apply.py": ["analyze_tables"],
         "invariants.py": ["log_settings", "server_clock", "server_version", "violations"],
         "secret_key.py": [
