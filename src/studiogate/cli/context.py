@@ -191,8 +191,8 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
 
 async def connect_when_possible(dsn: str, say: Callable[[str], None]) -> Connection:
     """Connect as ``pool.connect`` does, for a process that starts: wait while there is no server, or one that is
-    starting or has no connection left. ``say`` gets what it waits for, at once and every half minute. What does not pass
-    by itself, such as a wrong password, is raised at once."""
+    starting or has no connection left. ``say`` gets what it waits for, at once and every half minute. What does not
+    pass by itself, such as a wrong password, is raised at once."""
     until, next_word = clock.monotonic() + START_SECONDS, 0.0
     while True:
         try:
