@@ -246,12 +246,6 @@ def test_a_slow_start_is_announced_when_it_is_ready(tmp_path: Path) -> None:
         assert started.stop() == 0
 
 
-def test_serve_and_migrate_on_a_configured_server(server_url: str, tmp_path: Path) -> None:
-    empty = run("serve", "--port", "0", DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
-    assert empty.returncode == 1
-    assert empty.stderr.startswith("error:")
-
-
 @pytest.mark.parametrize(
     ("host", "says"),
     [

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.cli.studios import NO_MAIL
 from tests.cli import test_staff
 from tests.cli.test_members import new_studio
 from tests.cli.test_staff import CommandLine
@@ -120,12 +121,15 @@ MAILS = "select count(*) from mails where member_id = $1"
 def test_a_link_by_email(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     _, (form, member) = command_line.studio(form_and_member)
     words = ("form", "link", form, "--member", member, "--mail")
-    without = command_line.type(*words)
-    assert (without.status, without.out) == (1, "")
-    assert "Nothing was queued." in without.err
-    assert "set STUDIOGATE_SMTP_URL" in without.err
-    assert command_line.look(MAILS, member) == 0
     monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    for sends in (False, None):
+        command_line.worker_reports(sends=sends)
+        without = command_line.type(*words)
+        assert (without.status, without.out) == (1, "")
+        assert without.err == f"error: Nothing was queued. {NO_MAIL[sends]}\n", "whatever the shell's setting is"
+    assert command_line.look(MAILS, member) == 0
+    monkeypatch.delenv("STUDIOGATE_SMTP_URL")
+    command_line.worker_reports(sends=True)
     said = command_line.type(*words)
     assert said.out.startswith("Queued a mail with the link for a***@example.com. The link opens the form until ")
     in_json = command_line.type(*words, "--expires", "2h", "--json").json
@@ -142,10 +146,10 @@ def test_a_link_by_email(command_line: CommandLine, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("options", [(), ("--mail",)], ids=["printed", "mailed"])
 @pytest.mark.parametrize("expires", ["0m", "367d"])
 def test_a_link_that_opens_the_form_for_too_long_or_not_at_all(
-    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], expires: str
+    command_line: CommandLine, options: tuple[str, ...], expires: str
 ) -> None:
     _, (form, member) = command_line.studio(form_and_member)
-    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    command_line.worker_reports(sends=True)
     said = command_line.type("form", "link", form, "--member", member, "--expires", expires, "--json", *options)
     assert (said.status, said.json["error"]["code"]) == (1, "validation_error")
     assert said.err == "error: The expiry must be in the future, at most 366 days from now.\n"
@@ -161,9 +165,9 @@ def test_no_link_to_a_form_that_takes_no_submissions(command_line: CommandLine, 
     assert said.err == "error: The form is not published: `studiogate form publish` publishes it.\n"
 
 
-def test_a_link_that_cannot_be_mailed(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_that_cannot_be_mailed(command_line: CommandLine) -> None:
     _, (form, member) = command_line.studio(form_and_member)
-    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    command_line.worker_reports(sends=True)
     assert "There is no form" in command_line.type("form", "link", GONE, "--member", member, "--mail").err
     assert "There is no member" in command_line.type("form", "link", form, "--member", GONE, "--mail").err
     words = ("form", "link", form, "--member", member, "--mail")

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from studiogate.cli.studios import NO_MAIL
 from studiogate.domain.mails import MailKind
 from tests.cli.test_staff import CommandLine, command_line, url
 from tests.support.booking_studio import BookingStudio
@@ -36,18 +37,37 @@ def test_all_kinds_are_on_until_they_are_switched_off(command_line: CommandLine,
     said = command_line.type("mail", "on", "promoted", "--studio", slug)
     assert said.status == 0
     assert "Mails of the kind promoted are on now." in said.out
-    assert "set STUDIOGATE_SMTP_URL" in said.out
 
 
-def test_the_list_in_words(
-    command_line: CommandLine, studio: tuple[UUID, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_in_words(command_line: CommandLine, studio: tuple[UUID, str]) -> None:
     _, slug = studio
-    said = command_line.type("mail", "list", "--studio", slug)
-    assert "a class is cancelled" in said.out
-    assert "No mail is sent: set STUDIOGATE_SMTP_URL" in said.out
-    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
-    assert "STUDIOGATE_SMTP_URL" not in command_line.type("mail", "list", "--studio", slug).out
+    assert "a class is cancelled" in command_line.type("mail", "list", "--studio", slug).out
+
+
+@pytest.mark.parametrize("in_the_shell", [False, True])
+@pytest.mark.parametrize("words", [("list",), ("on", "booked")], ids=["list", "on"])
+def test_whether_mails_are_sent_is_what_the_worker_says(
+    command_line: CommandLine,
+    studio: tuple[UUID, str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    in_the_shell: bool,
+) -> None:
+    """The shell's own setting says nothing about the service."""
+    if in_the_shell:
+        monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    said = []
+    for sends in (None, False, True):
+        command_line.worker_reports(sends=sends)
+        said.append(command_line.type("mail", *words, "--studio", studio[1]).out)
+    unknown, silent, sending = said
+    assert unknown == sending + NO_MAIL[None] + "\n"
+    assert silent == sending + NO_MAIL[False] + "\n"
+
+
+def test_before_the_first_start_it_is_unknown(command_line: CommandLine, studio: tuple[UUID, str]) -> None:
+    command_line.look("delete from deployment")
+    assert NO_MAIL[None] in command_line.type("mail", "list", "--studio", studio[1]).out
 
 
 def test_a_test_studio_sends_nothing_by_itself(command_line: CommandLine, studio: tuple[UUID, str]) -> None:

@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -59,6 +60,12 @@ class CommandLine:
 
         run(work())
         return made[0]
+
+    def worker_reports(self, *, sends: bool | None) -> None:
+        """Record in the database what a worker with or without a mail server does; None: no worker has for long."""
+        self.look("insert into deployment (key_fingerprint) values ($1) on conflict do nothing", bytes(16))
+        query = "update deployment set worker_sends_mail = $1, worker_seen_at = now() - $2::interval"
+        self.look(query, sends, timedelta(minutes=3 if sends is None else 0))
 
     def look(self, query: str, *values: Any) -> Any:
         async def work() -> Any:

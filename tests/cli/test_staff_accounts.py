@@ -95,10 +95,8 @@ def test_an_invitation_as_json(command_line: CommandLine, slug: str) -> None:
     token_of(shown["url"])
 
 
-def test_with_a_mail_server_the_link_is_mailed_too(
-    command_line: CommandLine, slug: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+def test_if_the_service_sends_mails_the_link_is_mailed_too(command_line: CommandLine, slug: str) -> None:
+    command_line.worker_reports(sends=True)
     person = email()
     said = command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner")
     assert "A mail with a link of its own is on its way." in said.out
@@ -106,6 +104,21 @@ def test_with_a_mail_server_the_link_is_mailed_too(
     query = "select array_agg(kind order by created_at) from mails where recipient = $1"
     assert command_line.type("staff", "reset", person, "--json").json["mailed"] is True
     assert command_line.look(query, person) == ["staff_invitation", "staff_sign_in", "staff_password_reset"]
+
+
+@pytest.mark.parametrize("sends", [False, None])
+def test_no_mail_is_promised_that_the_service_does_not_send(
+    command_line: CommandLine, slug: str, monkeypatch: pytest.MonkeyPatch, sends: bool | None
+) -> None:
+    """The shell's own setting says nothing about the service."""
+    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    command_line.worker_reports(sends=sends)
+    person = email()
+    said = command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner", "--json")
+    assert said.json["mailed"] is False
+    for words in (("console", "link"), ("staff", "reset")):
+        assert command_line.type(*words, person, "--json").json["mailed"] is False
+    assert command_line.look("select count(*) from mails where recipient = $1", person) == 0
 
 
 def test_a_reset_link_sets_a_new_password(command_line: CommandLine, url: str, slug: str) -> None:

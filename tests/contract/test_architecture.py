@@ -75,6 +75,7 @@ DRIVERS_TRANSACTIONS = {
     "flows/preview.py": "is always taken back",
     "flows/studio_file/load.py": "a savepoint",
     "flows/studio_file/write.py": "reads only",
+    "storage/db/health.py": "writes no rows",
     "storage/db/migrate.py": "a migration is applied again if it was not committed",
     "storage/db/transactions.py": "the one that says when an outcome is unknown",
 }
@@ -263,7 +264,7 @@ WITHOUT_ACCESS = {
             "upload_exists",
             "uploads",
         ],
-        "mails.py": ["silence"],
+        "mails.py": ["note_worker", "silence", "worker_sends"],
         "studio_file/apply.py": ["analyze_tables"],
         "invariants.py": ["log_settings", "server_clock", "server_version", "violations"],
         "secret_key.py": [

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
+from studiogate.storage import mails, secret_key
 from studiogate.worker import housekeeping
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
@@ -68,3 +70,14 @@ async def test_until_the_sweep_comes_nobody_new_takes_the_seat(studio: BookingSt
     await studio.change("members", member, suspended=False)
     assert (await studio.refused(class_id, await studio.new_member()))["code"] == "class_full"
     assert await studio.status(waiting) == "confirmed"
+
+
+async def test_a_sweep_says_whether_mails_are_sent(studio: BookingStudio) -> None:
+    """Commands ask the database: their own settings are those of a shell."""
+    await secret_key.write_first(studio.api.connection, bytes(16))
+    runtime = studio.api.app._runtime
+    for url in (None, "smtp://mail.example", None):
+        settings = runtime.settings.model_copy(update={"smtp_url": url})
+        await housekeeping.sweep_once(replace(runtime, settings=settings))
+        async with runtime.database.connection() as connection:
+            assert await mails.worker_sends(connection) is (url is not None)

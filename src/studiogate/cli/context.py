@@ -1,5 +1,6 @@
 """What commands share: access to the database, one-line errors, and output."""
 
+import asyncio
 import errno
 import getpass
 import json
@@ -19,6 +20,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from typer.core import TyperCommand
 
+from studiogate import clock
 from studiogate import settings as configuration
 from studiogate.domain.access import OPERATOR, Access, operator_access
 from studiogate.domain.ids import parse_id
@@ -34,6 +36,7 @@ from studiogate.storage.db.pool import (
     Connection,
     DatabaseFullError,
     DatabaseUnavailableError,
+    NotConnectedYetError,
     PoolerError,
     ReadOnlyDatabaseError,
 )
@@ -47,6 +50,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LISTED_BY = {"member": "member find TEXT", "waitlist entry": "waitlist list"}
 STANDARD_OUTPUT = "The output"
 WIDEST_TABLE = 100_000
+START_SECONDS = 300.0  # for so long a process that starts waits for a server
+AGAIN_SECONDS = 1.0
+SAY_AGAIN_SECONDS = 30.0
 DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -163,13 +169,13 @@ def on_database(
     data: Path | None, work: Callable[[Connection], Coroutine[Any, Any, Result]], *, migrated: bool = True
 ) -> Result:
     """Run one command's work on a connection; with ``migrated``, only on an existing database with an up-to-date
-    schema."""
+    schema. Without, wait for a server that takes no connections yet: only what starts a service does that."""
     with database_of(configuration.load(data_dir=data), create=not migrated) as dsn:
         return run(_connected(dsn, work, migrated))
 
 
 async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, Result]], migrated: bool) -> Result:
-    connection = await pool.connect(dsn)
+    connection = await (pool.connect(dsn) if migrated else connect_when_possible(dsn, _say_waiting))
     try:
         if migrated and await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
@@ -181,6 +187,28 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
         raise lost_database(error) from error
     finally:
         await connection.close()
+
+
+async def connect_when_possible(dsn: str, say: Callable[[str], None]) -> Connection:
+    """Connect as ``pool.connect`` does, for a process that starts: wait while there is no server, or one that is
+    starting or has no connection left. ``say`` gets what it waits for, at once and every half minute. What does not
+    pass by itself, such as a wrong password, is raised at once."""
+    until, next_word = clock.monotonic() + START_SECONDS, 0.0
+    while True:
+        try:
+            return await pool.connect(dsn)
+        except NotConnectedYetError as error:
+            now = clock.monotonic()
+            if now >= until:
+                raise
+            if now >= next_word:
+                say(str(error))
+                next_word = now + SAY_AGAIN_SECONDS
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+def _say_waiting(problem: str) -> None:
+    complaints.print(f"Waiting for the database: {escape(visible_text(problem))}", soft_wrap=True)
 
 
 def write(text: str) -> None:

@@ -16,7 +16,7 @@ from studiogate.cli.files import new_file
 from studiogate.cli.lists import add_list
 from studiogate.cli.members import OPTIONS, Note
 from studiogate.cli.secrets import OTHER_KEY
-from studiogate.cli.studios import NO_SERVER
+from studiogate.cli.studios import NO_MAIL
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.form_body import FIELDS
@@ -37,6 +37,7 @@ from studiogate.server.address_file import known_address
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms.hosted import FormLinkFacts
 from studiogate.storage.forms.uploads import StoredFile
+from studiogate.storage.mails import worker_sends
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.request import strict_json
 
@@ -84,10 +85,10 @@ def link(call: InStudio, form_id: FormId, member: Recipient, expires: Expires = 
 
 
 def _mail(call: InStudio, wanted: WantedLink) -> None:
-    if call.settings.smtp_url is None:
-        raise CommandError(f"Nothing was queued. {NO_SERVER}")
-
     async def work(connection: Connection) -> flow.QueuedLink:
+        sent = await worker_sends(connection)
+        if not sent:
+            raise CommandError(f"Nothing was queued. {NO_MAIL[sent]}")
         access = await call.access_to(connection, "form", wanted.form_id)
         return await carried_out(
             connection, access, "member", lambda c, a: _found(flow.send_link(c, a, wanted), wanted)

@@ -11,7 +11,7 @@ import structlog
 from studiogate import clock
 from studiogate import settings as configuration
 from studiogate.cli import demo
-from studiogate.cli.context import CommandError, operator_of
+from studiogate.cli.context import START_SECONDS, CommandError, connect_when_possible, operator_of
 from studiogate.cli.secrets import check_key
 from studiogate.demo import SLUG
 from studiogate.demo.staff import OWNER
@@ -27,7 +27,7 @@ from studiogate.settings import Settings
 from studiogate.storage import secret_key
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
-from studiogate.storage.db import migrate, pool
+from studiogate.storage.db import migrate
 from studiogate.storage.db.migrate import Migration
 from studiogate.storage.db.pool import Connection
 
@@ -40,10 +40,14 @@ def _log_waits(migration: Migration, step: int, problem: str | None) -> None:
         log.warning("migration is tried again", migration=migration.version, step=step, problem=problem)
 
 
+def _log_wait(problem: str) -> None:
+    log.warning("waiting for the database", problem=problem, at_most_seconds=START_SECONDS)
+
+
 async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple[str | None, str]:
     """Migrate the database, and load the demo studio unless it is not wanted; return a key of it and the path of the
     console, with a link that signs in."""
-    connection = await pool.connect(dsn)
+    connection = await connect_when_possible(dsn, _log_wait)
     try:
         await migrate.migrate(connection, report=_log_waits)
         await check_key(connection, settings)
@@ -55,7 +59,7 @@ async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple
 
 async def check_database(settings: Settings, dsn: str) -> None:
     """Refuse to start on a database that is not migrated, or whose secrets this process cannot decrypt."""
-    connection = await pool.connect(dsn)
+    connection = await connect_when_possible(dsn, _log_wait)
     try:
         if await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")

@@ -22,6 +22,7 @@ from studiogate.server.address_file import known_address
 from studiogate.storage.accounts import accounts, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.mails import worker_sends
 
 app = Group("Accounts of staff, and their roles.")
 console = Group("The console of the studio's staff.")
@@ -44,13 +45,13 @@ def invite(
     call: InStudio, email: Email, role: RoleOption, location: Locations = None, instructor: Instructor = None
 ) -> None:
     """Give somebody a role in a studio, and print the link with which they choose a password."""
-    mail = call.settings.smtp_url is not None
-    wanted = Invitation(email, _grant(role, location, instructor), mail)
 
-    async def work(connection: Connection, access: Access) -> Invited:
-        return _done(await roles.invite(connection, access, wanted), email)
+    async def work(connection: Connection, access: Access) -> tuple[Invited, bool]:
+        mail = bool(await worker_sends(connection))
+        wanted = Invitation(email, _grant(role, location, instructor), mail)
+        return _done(await roles.invite(connection, access, wanted), email), mail
 
-    done = call.read(work)
+    done, mail = call.read(work)
     shown = _link(call, done.link, mail=mail and done.is_new)
     if call.as_json:
         print_json({"id": done.account_id, "email": done.email, "studio": call.studio, "role": role.value, **shown})
@@ -204,13 +205,12 @@ def sign_in_link(call: Call, email: Email) -> None:
 
 
 def _print_account_link(call: Call, email: str, kind: LinkKind) -> None:
-    mail = call.settings.smtp_url is not None
+    async def work(connection: Connection) -> tuple[IssuedLink, bool]:
+        account, mail = await _account(connection, email), bool(await worker_sends(connection))
+        return _done(await operators.make_link(connection, operator_of, account, kind, mail=mail), email), mail
 
-    async def work(connection: Connection) -> IssuedLink:
-        account = await _account(connection, email)
-        return _done(await operators.make_link(connection, operator_of, account, kind, mail=mail), email)
-
-    shown = _link(call, call.on_database(work), mail=mail)
+    link, mail = call.on_database(work)
+    shown = _link(call, link, mail=mail)
     if call.as_json:
         print_json({"email": email, **shown})
     else:

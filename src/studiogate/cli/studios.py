@@ -14,6 +14,7 @@ from studiogate.cli.rows import print_saved
 from studiogate.domain.access import Access
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo
 from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.staff_input import Fields
 from studiogate.domain.studio_file.rows import Values
@@ -26,6 +27,7 @@ from studiogate.storage import operator_lists
 from studiogate.storage.bookings import mails as mail_storage
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.mails import worker_sends
 
 app = Group("Studios: create, change, list, and their logos.")
 mails = Group("Mails to members: list the kinds, switch them on or off.")
@@ -39,7 +41,10 @@ Kind = Annotated[MailKind, typer.Argument(metavar="KIND", help=", ".join(MailKin
 Rows = list[dict[str, object]]
 # Of the mails that came too late, this many are listed and counted, the newest.
 MAX_LATE = 1000
-NO_SERVER = "No mail is sent: set STUDIOGATE_SMTP_URL, then restart the worker."
+NO_MAIL = {
+    False: "The running service sends no mail: set STUDIOGATE_SMTP_URL for it, then restart it.",
+    None: "Whether mails are sent is unknown: no worker has reported for two minutes. Is the service running?",
+}
 OPTIONS = {
     "name": of_field("The studio's name."),
     "slug": of_field("Lower-case letters, digits and hyphens; part of the addresses of forms."),
@@ -120,7 +125,7 @@ def list_kinds(call: InStudio) -> None:
     """List the kinds of mails to members, whether the studio sends them, and the mails of the last week that came too
     late to be sent."""
 
-    async def work(connection: Connection, access: Access) -> tuple[Rows, Rows]:
+    async def work(connection: Connection, access: Access) -> tuple[Rows, Rows, bool | None]:
         place = await mail_storage.read_place(connection, access)
         late = [dict(row) for row in await mail_storage.dropped(connection, access, MAX_LATE)]
         counts = Counter(row["kind"] for row in late)
@@ -128,9 +133,10 @@ def list_kinds(call: InStudio) -> None:
             {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}
             for kind, when in SENT_WHEN.items()
         ]
-        return [{**row, "too_late": counts[row["kind"]]} for row in kinds], late
+        sent = await worker_sends(connection)
+        return [{**row, "too_late": counts[row["kind"]]} for row in kinds], late, sent
 
-    kinds, late = call.read(work)
+    kinds, late, sent = call.read(work)
     if call.as_json:
         print_json([{**row, "dropped": [each for each in late if each["kind"] == row["kind"]]} for row in kinds])
         return
@@ -139,8 +145,8 @@ def list_kinds(call: InStudio) -> None:
             table = table_of([name.replace("_", " ") for name in rows[0]], (row.values() for row in rows))
             table.title, table.title_justify = title, "left"
             screen.print(table)
-    if call.settings.smtp_url is None:
-        screen.print(NO_SERVER)
+    if not sent:
+        screen.print(NO_MAIL[sent])
 
 
 @mails.command("on")
@@ -156,7 +162,11 @@ def switch_off(call: InStudio, kind: Kind) -> None:
 
 
 def _switch(call: InStudio, kind: MailKind, *, on: bool) -> None:
-    state = call.act_in_studio("mail", lambda c, access: mail_switches.switch_mails(c, access, kind, on))
+    async def work(connection: Connection, access: Access) -> tuple[bool, bool | None] | Refusal:
+        state = await mail_switches.switch_mails(connection, access, kind, on)
+        return state if isinstance(state, Refusal) else (state, await worker_sends(connection))
+
+    state, sent = call.act_in_studio("mail", work)
     call.show({"kind": kind.value, "on": state}, f"Mails of the kind {kind.value} are {'on' if state else 'off'} now.")
-    if state and not call.as_json and call.settings.smtp_url is None:
-        screen.print(NO_SERVER)
+    if state and not call.as_json and not sent:
+        screen.print(NO_MAIL[sent])

@@ -31,6 +31,13 @@ async def studios_with_due_mails(database: Database) -> list[UUID]:
         return await mails.studios_with_due_mails(connection)
 
 
+async def note_worker(database: Database, *, sends: bool) -> int:
+    """Record what commands cannot know from their own settings: whether a worker runs, and has a server for mails."""
+    async with database.transaction() as connection:
+        await mails.note_worker(connection, sends=sends)
+    return 0
+
+
 async def settle_sent(database: Database, mail: ClaimedMail) -> None:
     async with database.transaction() as connection:
         await mails.mark_sent(connection, system_access(mail.studio_id), mail.id)

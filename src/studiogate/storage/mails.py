@@ -31,6 +31,10 @@ CONFIRMATIONS_WITHIN_THE_HOUR = """
 STUDIOS_WITH_DUE_MAILS = """
     select distinct studio_id from mails where status = 'queued' and due_at <= clock_timestamp()"""
 
+NOTE_WORKER = "update deployment set worker_seen_at = clock_timestamp(), worker_sends_mail = $1"
+WORKER_SENDS = """
+    select worker_sends_mail from deployment where worker_seen_at > clock_timestamp() - interval '2 minutes'"""
+
 
 def claimed(about: str) -> str:
     """Return the beginning of a statement that claims due mails: those about something that the column names. It has
@@ -126,3 +130,14 @@ async def forget(connection: Connection, access: Access, at_most: int) -> int:
     """Delete mails older than a week that were sent or have failed; return how many."""
     status: str = await connection.execute(FORGET, access.studio_id, at_most)
     return int(status.rpartition(" ")[2])
+
+
+async def note_worker(connection: Connection, *, sends: bool) -> None:
+    """Record that a worker runs, and whether it has a server for mails."""
+    await connection.execute(NOTE_WORKER, sends)
+
+
+async def worker_sends(connection: Connection) -> bool | None:
+    """Return whether the worker that reported last has a server for mails; None if none has for two minutes."""
+    found: bool | None = await connection.fetchval(WORKER_SENDS)
+    return found

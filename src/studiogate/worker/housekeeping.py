@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from studiogate import telemetry
-from studiogate.flows import housekeeping, secret_key
+from studiogate.flows import housekeeping, mails, secret_key
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import Database
 from studiogate.storage.upload_folder import UploadFolder
@@ -40,7 +40,8 @@ async def sweep_once(runtime: Runtime) -> dict[str, int]:
 def steps_of(runtime: Runtime) -> dict[str, Step]:
     """Return all steps by their names."""
     folder = UploadFolder(runtime.settings.data_dir)
-    steps: dict[str, Step] = dict(housekeeping.STEPS)
+    noted = partial(mails.note_worker, sends=runtime.settings.smtp_url is not None)
+    steps: dict[str, Step] = {"worker noted": noted, **housekeeping.STEPS}
     steps |= {name: partial(step, folder=folder) for name, step in housekeeping.FILE_STEPS.items()}
     steps["link secrets sealed"] = partial(secret_key.seal_links, sealer=runtime.sealer)
     return steps

@@ -20,19 +20,19 @@ async def backed_up(race_studio: RaceStudio, dsn: str, file: Path, answers: int)
     async with race_studio.crowd(CLIENTS) as crowd, load.by(crowd):
         await load.reach(answers)
         before = History([call for call in race_studio.history.calls if call.known])
-        await _run(dsn, "backup", "-o", str(file))
+        await run_command(dsn, file, "backup", "-o", str(file))
         await load.reach(load.answers + ANSWERS_AFTER)
     return before
 
 
 async def restore(file: Path, target: str) -> None:
     """Restore the backup into an empty database, and check it with `doctor`."""
-    await _run(target, "restore", str(file))
+    await run_command(target, file, "restore", str(file))
 
 
-async def _run(dsn: str, *words: str) -> None:
+async def run_command(dsn: str, file: Path, *words: str) -> None:
     """Run a command on the database, with a data folder beside the file."""
-    settings = {"STUDIOGATE_DATABASE_URL": dsn, "STUDIOGATE_DATA_DIR": f"{words[-1]}.{words[0]}"}
+    settings = {"STUDIOGATE_DATABASE_URL": dsn, "STUDIOGATE_DATA_DIR": f"{file}.{words[0]}"}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "studiogate", *words),
         env={**os.environ, **settings},

@@ -4,12 +4,14 @@ OverloadedError                no connection or lock became free in time
   NoConnectionError            all connections of the pool were in use for too long
 TransactionConflictError       rolled back by PostgreSQL; a retry helps
 DatabaseUnavailableError       the server cannot be reached, or was lost during a statement
+  NotConnectedYetError         no server takes a connection now; one may later, without anything being corrected
   ReadOnlyDatabaseError        the server is a standby, or was set read-only
   DatabaseFullError            the server's disk is full
   UnknownOutcomeError          the server was lost during COMMIT: whether it committed is not known yet
   PoolerError                  a connection pooler in between does not support what we need
 """
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -39,6 +41,10 @@ class DatabaseUnavailableError(Exception):
 
     code = Code.DATABASE_UNAVAILABLE
     reason = "database_unavailable"
+
+
+class NotConnectedYetError(DatabaseUnavailableError):
+    """No server is there, or one is starting or has no connection left: a later attempt may succeed."""
 
 
 class ReadOnlyDatabaseError(DatabaseUnavailableError):
@@ -76,6 +82,9 @@ UNAVAILABLE = (
     asyncpg.InsufficientResourcesError,
     asyncpg.PostgresSystemError,
 )
+# Of these, what lasts until somebody corrects a setting. The driver reports a refused TLS as a plain ConnectionError.
+LASTING = (ssl.SSLError, PermissionError, asyncpg.ProtocolViolationError)
+REFUSED_TLS = "rejected SSL upgrade"
 # What it raises when the server does not, or no longer, accept writes.
 READ_ONLY = (asyncpg.ReadOnlySQLTransactionError, asyncpg.exceptions.TargetServerAttributeNotMatched)
 # What it raises when a statement waited or ran too long, when we left a transaction idle for too long, or when the
@@ -121,6 +130,11 @@ def as_ours(error: BaseException | None, connection: Connection) -> Exception | 
         return PoolerError(SHARED_SESSIONS)
     gone = isinstance(error, asyncpg.InterfaceError) and connection.is_closed()
     return DatabaseUnavailableError(str(error)) if gone or isinstance(error, UNAVAILABLE) else None
+
+
+def may_pass(error: Exception) -> bool:
+    """Return whether a connection that failed with this exception of the driver may succeed later, as it is."""
+    return isinstance(error, UNAVAILABLE) and not isinstance(error, LASTING) and REFUSED_TLS not in str(error)
 
 
 def may_have_committed(error: Exception | None) -> bool:

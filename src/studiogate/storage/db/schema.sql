@@ -427,6 +427,8 @@ CREATE TABLE public.deployment (
     only_row boolean DEFAULT true NOT NULL,
     key_fingerprint bytea NOT NULL,
     seals_links boolean DEFAULT false NOT NULL,
+    worker_seen_at timestamp with time zone,
+    worker_sends_mail boolean,
     CONSTRAINT deployment_key_fingerprint_check CHECK ((length(key_fingerprint) = 16)),
     CONSTRAINT deployment_only_row_check CHECK (only_row)
 );

@@ -18,8 +18,10 @@ from studiogate.storage.db.failures import (
     UNAVAILABLE,
     Connection,
     DatabaseUnavailableError,
+    NotConnectedYetError,
     PoolerError,
     ReadOnlyDatabaseError,
+    may_pass,
 )
 
 CONNECT_SECONDS = 5.0
@@ -57,20 +59,23 @@ class Servers:
         """Connect to the first server that answers in time and has the wanted role. ``target_session_attrs`` in the URL
         takes precedence over ``target``."""
         problems: list[str] = []
-        standby = False
+        kind = DatabaseUnavailableError
         for index in self._order():
             server = self._servers[index]
             try:
                 connection = await self._connect_to(server, session, self._target or target)
             except (*UNAVAILABLE, *READ_ONLY) as error:
-                standby = standby or isinstance(error, READ_ONLY)
+                if isinstance(error, READ_ONLY):
+                    kind = ReadOnlyDatabaseError
+                elif may_pass(error) and kind is not ReadOnlyDatabaseError:
+                    kind = NotConnectedYetError
                 problems.append(f"{server.name}: {self._problem(error)}")
                 continue
             except asyncpg.PostgresError as error:
                 raise DatabaseUnavailableError(f"{server.name}: {error}") from error
             self._first = index
             return connection
-        raise (ReadOnlyDatabaseError if standby else DatabaseUnavailableError)("; ".join(problems))
+        raise kind("; ".join(problems))
 
     def _order(self) -> Sequence[int]:
         return sorted(range(len(self._servers)), key=lambda index: index != self._first)
