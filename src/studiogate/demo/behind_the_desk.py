@@ -8,14 +8,15 @@ from zoneinfo import ZoneInfo
 from studiogate.demo.day import Day, Step
 from studiogate.demo.studio import TIMEZONE
 from studiogate.domain.access import visitor_access
+from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.leads import LeadContact, LeadStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import lead_staff, leads, purchases
 from studiogate.flows.bookings import desk
 from studiogate.flows.bookings import staff as class_flows
 from studiogate.flows.bookings.desk import StaffBooking
+from studiogate.flows.forms import review, submit
 from studiogate.flows.forms import staff as form_staff
-from studiogate.flows.forms import submit
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.schedule import classes, closures, series
@@ -102,6 +103,11 @@ async def a_visitor_asks(day: Day) -> object:
     return await submit.submit(day.connection, visitor, form_id, wanted, mails=False)
 
 
+async def a_request_is_confirmed(day: Day) -> object:
+    """The intake of somebody who is in today's classes, which staff have read."""
+    return await review.decide(day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED)
+
+
 async def a_partner_sends_a_lead(day: Day) -> object:
     contact = LeadContact("Jonathan", "Pell", source="partner_api", metadata={"interests": ["cycle"]})
     email = "jonathan.pell@example.net"
@@ -124,6 +130,7 @@ OFFICE_STEPS: tuple[Step, ...] = (
     denver_closes_for_two_days,
     a_form_is_made,
     a_visitor_asks,
+    a_request_is_confirmed,
     a_partner_sends_a_lead,
     socks_come_back,
 )

@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.demo import moment
+from studiogate.demo.forms import INTAKE
 from studiogate.demo.history import LATE_CANCEL_FEE
 from studiogate.demo.memberships import membership_id
 from studiogate.demo.people import Person, by_name, people
@@ -42,6 +43,10 @@ class Day:
 
     def member(self, name: str) -> UUID:
         return UUID(self._people[name].id)
+
+    def intake(self, name: str) -> UUID:
+        """What this person sent by the form that instructors read."""
+        return self.id("submission", INTAKE, self._people[name].email)
 
     def membership(self, name: str) -> UUID:
         return UUID(membership_id(self.seed, self._people[name]))
