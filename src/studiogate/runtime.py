@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from studiogate import settings as configuration
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.webhooks.targets import TargetRules
+from studiogate.flows.bookings.scheduler import Scheduler
 from studiogate.flows.events import Sequencer
 from studiogate.flows.resolver import Resolver
 from studiogate.settings import Settings
-from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.pool import Database
 from studiogate.storage.notifications import EventListeners
 
@@ -21,7 +21,7 @@ class Runtime:
     sealer: Sealer
     resolver: Resolver
     event_listeners: EventListeners
-    class_queue: ClassQueue
+    bookings: Scheduler
 
     @classmethod
     def open(cls, settings: Settings) -> "Runtime":
@@ -31,14 +31,14 @@ class Runtime:
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
         # The key is read, and created if there is none, only when a secret is sealed or opened.
         sealer = Sealer(lambda: configuration.secret_keys(settings))
-        # Half of the connections: the others are for everything that is not shared.
-        queue = ClassQueue(settings.booking_batch, max(1, settings.pool_size // 2))
+        # Half of the connections: the others are for everything else.
+        bookings = Scheduler(database, settings.booking_batch, max(1, settings.pool_size // 2))
         event_listeners = EventListeners(settings.database_url)
-        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), event_listeners, queue)
+        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), event_listeners, bookings)
 
     async def close(self) -> None:
         await self.event_listeners.close()
         self.resolver.close()
-        await self.class_queue.settled()
+        await self.bookings.settled()
         await self.sequencer.settled()
         await self.database.close()

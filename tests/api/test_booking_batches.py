@@ -1,4 +1,4 @@
-"""Requests of one class that share a transaction: each has its own outcome, in order of arrival."""
+"""Requests that share a transaction: each has its own outcome, in order of arrival, and none waits for another."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,10 +8,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.access import Access
-from studiogate.flows.bookings import batch, book, cancel, promote
-from studiogate.flows.bookings.batch import Batch
+from studiogate.flows.bookings import executor, promote, scheduler
+from studiogate.flows.bookings.executor import NotExecuted, _Batch
 from studiogate.storage.bookings import lock
-from studiogate.storage.db.class_queue import ClassQueue
 from tests.support import booking_studio
 from tests.support.batches import in_one_batch, is_replay, outcomes
 from tests.support.booking_studio import BookingStudio, wire_body
@@ -24,18 +23,17 @@ studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 @pytest.fixture(autouse=True)
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of the batches that were executed."""
+    """How many requests each transaction executed."""
     sizes: list[int] = []
 
-    def counted(together: Any) -> Any:
-        async def count(connection: Any, asked: Sequence[Any]) -> Any:
-            sizes.append(len(asked))
-            return await together(connection, asked)
+    in_one_transaction = executor._in_one_transaction
 
-        return count
+    async def counted(database: Any, batch: Sequence[Any]) -> Any:
+        outcomes = await in_one_transaction(database, batch)
+        sizes.append(sum(not isinstance(each, NotExecuted) for each in outcomes))
+        return outcomes
 
-    monkeypatch.setattr(book, "book_together", counted(book.book_together))
-    monkeypatch.setattr(cancel, "cancel_together", counted(cancel.cancel_together))
+    monkeypatch.setattr(executor, "_in_one_transaction", counted)
     return sizes
 
 
@@ -44,8 +42,8 @@ async def test_seats_and_positions_go_in_order_of_arrival(studio: BookingStudio,
     requests = [
         studio.post(wire_body(class_id, each, join_waitlist=number != 3)) for number, each in enumerate(members)
     ]
-    answers = await in_one_batch(studio, class_id, requests)
-    assert batches == [1, 6]
+    answers = await in_one_batch(studio, requests)
+    assert batches == [6]
     assert outcomes(answers) == ["confirmed"] * 2 + ["waitlisted", "class_full", "waitlisted", "waitlisted"]
     waiting = [answer.json() for answer in answers if answer.status == 201][2:]
     assert [each["waitlist_position"] for each in waiting] == [1, 2, 3]
@@ -58,7 +56,7 @@ async def test_seats_and_positions_go_in_order_of_arrival(studio: BookingStudio,
 async def test_answers_are_what_reads_return_and_events_are_in_order(studio: BookingStudio) -> None:
     class_id, members = await studio.new_class(capacity=3), [await studio.new_member() for _ in range(4)]
     requests = [studio.post(wire_body(class_id, each, join_waitlist=True)) for each in members]
-    answers = [answer.json() for answer in await in_one_batch(studio, class_id, requests)]
+    answers = [answer.json() for answer in await in_one_batch(studio, requests)]
     assert answers == [await studio.get(f"/bookings/{answer['id']}") for answer in answers]
     assert [answer["id"] for answer in answers] == sorted(answer["id"] for answer in answers)
     events = await studio.api.connection.fetch(
@@ -72,8 +70,8 @@ async def test_answers_are_what_reads_return_and_events_are_in_order(studio: Boo
 async def test_a_member_who_asks_twice(studio: BookingStudio, batches: list[int]) -> None:
     """The second request finds the first one's booking; credits are taken once."""
     class_id, member = await studio.new_class(), await studio.new_member(remaining=1)
-    first, second = await in_one_batch(studio, class_id, [studio.post(wire_body(class_id, member)) for _ in range(2)])
-    assert batches == [1, 2]
+    first, second = await in_one_batch(studio, [studio.post(wire_body(class_id, member)) for _ in range(2)])
+    assert batches == [2]
     assert outcomes([first, second]) == ["confirmed", "already_booked"]
     assert second.json()["error"]["details"]["booking_id"] == first.json()["id"]
     assert await studio.credits(member) == 0
@@ -82,7 +80,7 @@ async def test_a_member_who_asks_twice(studio: BookingStudio, batches: list[int]
 async def test_a_waiting_member_who_asks_twice(studio: BookingStudio) -> None:
     class_id, _ = await studio.full_class()
     body = wire_body(class_id, await studio.new_member(), join_waitlist=True)
-    first, second = await in_one_batch(studio, class_id, [studio.post(body), studio.post(body)])
+    first, second = await in_one_batch(studio, [studio.post(body), studio.post(body)])
     assert outcomes([first, second]) == ["waitlisted", "already_waitlisted"]
     assert second.json()["error"]["details"]["booking_id"] == first.json()["id"]
 
@@ -96,7 +94,7 @@ async def test_refusals_are_stored_each_under_its_key(studio: BookingStudio) -> 
         studio.post(body, f"key-000{number}", headers={"X-Request-Id": f"request-{number}"})
         for number, body in enumerate(bodies)
     ]
-    answers = await in_one_batch(studio, class_id, requests)
+    answers = await in_one_batch(studio, requests)
     assert outcomes(answers) == ["class_full", "member_suspended", "not_found"]
     assert answers[2].json()["error"]["param"] == "member_id"
     ids = [answer.json()["error"]["request_id"] for answer in answers]
@@ -110,8 +108,8 @@ async def test_one_key_twice_in_a_batch(studio: BookingStudio, batches: list[int
     class_id, member = await studio.new_class(), await studio.new_member()
     body, other = wire_body(class_id, member), wire_body(class_id, await studio.new_member())
     bodies = [body, body, other, body]
-    answers = await in_one_batch(studio, class_id, [studio.post(each, "key-0001") for each in bodies])
-    assert batches == [1, 4]
+    answers = await in_one_batch(studio, [studio.post(each, "key-0001") for each in bodies])
+    assert batches == [4]
     assert outcomes(answers) == ["confirmed", "confirmed", "idempotency_key_reused", "confirmed"]
     assert len({answers[number].body for number in (0, 1, 3)}) == 1
     assert [is_replay(each) for each in answers] == [False, True, False, True]
@@ -122,7 +120,7 @@ async def test_one_key_twice_whose_first_left_no_trace(studio: BookingStudio) ->
     """A 404 is not stored: the next request with its key is executed."""
     class_id, member = await studio.new_class(), await studio.new_member()
     bodies = [wire_body(class_id, uuid4()), wire_body(class_id, member)]
-    answers = await in_one_batch(studio, class_id, [studio.post(each, "key-0001") for each in bodies])
+    answers = await in_one_batch(studio, [studio.post(each, "key-0001") for each in bodies])
     assert outcomes(answers) == ["not_found", "confirmed"]
 
 
@@ -132,7 +130,7 @@ async def test_replays_among_new_requests(studio: BookingStudio) -> None:
     first = await studio.post(body, "key-0001")
     new = wire_body(class_id, await studio.new_member())
     requests = [studio.post(body, "key-0001"), studio.post(new, "key-0002"), studio.post(new, "key-0001")]
-    again, made, reused = await in_one_batch(studio, class_id, requests)
+    again, made, reused = await in_one_batch(studio, requests)
     assert (again.body, is_replay(again)) == (first.body, True)
     assert outcomes([made, reused]) == ["confirmed", "idempotency_key_reused"]
 
@@ -142,7 +140,7 @@ async def test_spots_of_one_batch(studio: BookingStudio) -> None:
     class_id = await studio.new_class(spot_selection_mode="optional")
     wanted: list[dict[str, Any]] = [{"class_spot_id": first}, {"class_spot_id": first}, {}, {"class_spot_id": second}]
     requests = [studio.post(wire_body(class_id, await studio.new_member(), **each)) for each in wanted]
-    answers = await in_one_batch(studio, class_id, requests)
+    answers = await in_one_batch(studio, requests)
     assert outcomes(answers) == ["confirmed", "spot_taken", "confirmed", "spot_taken"]
     assert [answers[number].json()["class_spot_id"] for number in (0, 2)] == [str(first), str(second)]
 
@@ -154,7 +152,7 @@ async def test_keys_of_other_locations_and_studios(studio: BookingStudio) -> Non
     here = await issue_key(studio.api.connection, studio.studio, locations=[studio.location])
     keys = [elsewhere, studio.key, here]
     requests = [studio.post(wire_body(class_id, each), key=key) for each, key in zip(members, keys, strict=True)]
-    answers = await in_one_batch(studio, class_id, requests)
+    answers = await in_one_batch(studio, requests)
     assert outcomes(answers) == ["not_found", "confirmed", "confirmed"]
     assert answers[0].json()["error"]["param"] == "class_id"
 
@@ -164,7 +162,7 @@ async def test_waiting_members_come_before_a_batch(studio: BookingStudio) -> Non
     waiting = await studio.waits(class_id, await studio.new_member())
     await studio.change("classes", class_id, capacity=3)
     requests = [studio.post(wire_body(class_id, await studio.new_member())) for _ in range(2)]
-    answers = await in_one_batch(studio, class_id, requests)
+    answers = await in_one_batch(studio, requests)
     assert await studio.status(waiting) == "confirmed"
     assert outcomes(answers) == ["confirmed", "class_full"]
     assert await studio.counts(class_id) == (3, 0)
@@ -181,7 +179,7 @@ async def test_a_conversion_in_a_batch(studio: BookingStudio) -> None:
         wire_body(class_id, UUID(first["member_id"])),
         wire_body(class_id, newcomers[1], join_waitlist=True),
     ]
-    answers = await in_one_batch(studio, class_id, [studio.post(body) for body in bodies])
+    answers = await in_one_batch(studio, [studio.post(body) for body in bodies])
     assert outcomes(answers) == ["confirmed", "confirmed", "waitlisted"]
     assert answers[1].json()["id"] == first["id"]
     assert await studio.positions(second, answers[2].json()) == [1, 2]
@@ -195,8 +193,8 @@ async def test_cancellations_of_one_batch(studio: BookingStudio, batches: list[i
     booked = [await studio.booked(class_id, member) for member in members]
     batches.clear()
     ids = [booked[0]["id"], booked[1]["id"], booked[0]["id"], str(uuid4()), booked[2]["id"]]
-    answers = await in_one_batch(studio, class_id, [studio.cancel(each) for each in ids[:3] + ids[4:]])
-    assert batches == [1, 4]
+    answers = await in_one_batch(studio, [studio.cancel(each) for each in ids[:3] + ids[4:]])
+    assert batches == [4]
     assert outcomes(answers) == ["cancelled", "cancelled", "booking_already_cancelled", "cancelled"]
     assert answers[2].json()["error"]["details"]["cancellation_id"] == answers[0].json()["id"]
     for answer in (answers[0], answers[1], answers[3]):
@@ -215,7 +213,7 @@ async def test_one_key_twice_in_a_batch_of_cancellations(studio: BookingStudio) 
     class_id = await studio.new_class()
     booked = [await studio.booked(class_id, await studio.new_member()) for _ in range(2)]
     ids = [booked[0]["id"], booked[0]["id"], booked[1]["id"]]
-    answers = await in_one_batch(studio, class_id, [studio.cancel(each, "key-0001") for each in ids])
+    answers = await in_one_batch(studio, [studio.cancel(each, "key-0001") for each in ids])
     assert outcomes(answers) == ["cancelled", "cancelled", "idempotency_key_reused"]
     assert answers[0].body == answers[1].body
     assert await studio.status(booked[1]) == "confirmed"
@@ -226,7 +224,7 @@ async def test_cancellations_with_a_waitlist(studio: BookingStudio) -> None:
     class_id, booked = await studio.full_class(capacity=2)
     waiting = [await studio.waits(class_id, await studio.new_member()) for _ in range(4)]
     leave = [booked[0], waiting[1], waiting[0], booked[1]]
-    answers = await in_one_batch(studio, class_id, [studio.cancel(each["id"]) for each in leave])
+    answers = await in_one_batch(studio, [studio.cancel(each["id"]) for each in leave])
     receipts = [answer.json() for answer in answers]
     assert [each["promoted"] for each in receipts] == [True, False, True, True]
     assert [each["cancellation_type"] for each in receipts] == ["standard", "waitlist_left", "standard", "standard"]
@@ -245,18 +243,18 @@ async def test_bookings_and_cancellations_keep_their_order(studio: BookingStudio
         studio.post(wire_body(class_id, newcomers[1])),
         studio.post(wire_body(class_id, newcomers[2])),
     ]
-    answers = await in_one_batch(studio, class_id, requests)
+    answers = await in_one_batch(studio, requests)
     assert outcomes(answers) == ["class_full", "cancelled", "confirmed", "class_full"]
-    assert batches == [1, 1, 1, 2]
+    assert batches == [4]
 
 
-refuse, take, after_booking = Batch.refuse, ClassQueue._take, promote.after_booking
+refuse, take_from, after_booking = _Batch._refuse, scheduler.Scheduler._take_from, promote.after_booking
 
 
-async def refuse_as_the_first(requests: Batch[Any, Any], number: int, refusal: Any) -> None:
-    answers = requests.asked[0].context.answers
-    requests.asked = [each._replace(context=each.context._replace(answers=answers)) for each in requests.asked]
-    await refuse(requests, number, refusal)
+async def refuse_as_the_first(batch: Any, number: int, refusal: Any) -> None:
+    answers = batch.requests[0].context.answers
+    batch.requests = [each._replace(context=each.context._replace(answers=answers)) for each in batch.requests]
+    await refuse(batch, number, refusal)
 
 
 def forget_the_member(situation: Any, people: Any, new: Any) -> Any:
@@ -267,13 +265,13 @@ def forget_the_member(situation: Any, people: Any, new: Any) -> Any:
 
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
-    "one outcome for all": (batch.Execution, "__call__", mutants._share_one_fate),
-    "one request id for all": (Batch, "refuse", refuse_as_the_first),
+    "one outcome for all": (executor, "execute", mutants._share_one_fate),
+    "one request id for all": (_Batch, "_refuse", refuse_as_the_first),
     "the locations of all for each": (Access, "permits", lambda *_: True),
-    "the last one first": (ClassQueue, "_take", lambda *arguments: take(*arguments)[::-1]),
+    "the last one first": (scheduler.Scheduler, "_take_from", lambda *given: take_from(*given)[::-1]),
     "what is stored is executed again": (lock, "not_to_execute", lambda _row: {}),
-    "parameters of one batch not compared": (batch, "_repeated", mutants._repeat_to_anybody),
-    "one key executed twice": (batch, "identity", lambda context: ("", str(id(context)))),
+    "parameters of one batch not compared": (executor, "_repeated", mutants._repeat_to_anybody),
+    "one key executed twice": (executor, "identity", lambda context: ("", str(id(context)))),
     "the earlier booking of a member forgotten": (promote, "after_booking", forget_the_member),
 }
 

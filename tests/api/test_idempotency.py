@@ -444,7 +444,7 @@ async def test_the_second_waits_for_the_first(studio: BookingStudio) -> None:
         first = asyncio.create_task(studio.post(body, "key-0001"))
         await waits_for_a_lock(studio)
         second = asyncio.create_task(studio.post(body, "key-0001"))
-        while not studio.api.app._runtime.class_queue.waiting:
+        while not studio.api.app._runtime.bookings.waiting:
             assert not first.done()
             assert not second.done()
             await asyncio.sleep(0.01)
@@ -533,12 +533,17 @@ class Blind:
         assert replaced
 
     async def row(self, connection: Any, **values: Any) -> Any:
+        (row,) = await self.rows(connection, **values)
+        return row
+
+    async def rows(self, connection: Any, **values: Any) -> Any:
         was_blind, self.is_blind = self.is_blind, False
-        return await (self._misses if was_blind else self._sees).row(connection, **values)
+        return await (self._misses if was_blind else self._sees).rows(connection, **values)
 
 
 def once_blind(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> Blind:
-    blind = Blind(getattr(owner, name))
+    statement = getattr(owner, name)
+    blind = Blind(statement._sees if isinstance(statement, Blind) else statement)
     monkeypatch.setattr(owner, name, blind)
     return blind
 
@@ -555,7 +560,7 @@ async def test_a_first_result_that_a_new_effect_missed(studio: BookingStudio, mo
     first = await studio.post(body, "key-0001")
     await studio.cancel(first.json()["id"], "cancel-0001")
     before = await left_behind(studio)
-    blind = once_blind(monkeypatch, lock, "LOCK_TO_BOOK")
+    blind = once_blind(monkeypatch, lock, "LOCK_BATCH")
     assert_replay(await studio.post(body, "key-0001"), first)
     assert not blind.is_blind
     assert await left_behind(studio) == before
@@ -564,11 +569,11 @@ async def test_a_first_result_that_a_new_effect_missed(studio: BookingStudio, mo
 async def test_a_first_result_that_a_refusal_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
-    blind = once_blind(monkeypatch, lock, "LOCK_TO_BOOK")  # booked already
+    blind = once_blind(monkeypatch, lock, "LOCK_BATCH")  # booked already
     assert_replay(await studio.post(body, "key-0001"), first)
     assert not blind.is_blind
     cancelled = await studio.cancel(first.json()["id"], "cancel-0001")
-    blind = once_blind(monkeypatch, lock, "LOCK_TO_CANCEL")  # cancelled already
+    blind = once_blind(monkeypatch, lock, "LOCK_BATCH")  # cancelled already
     assert_replay(await studio.cancel(first.json()["id"], "cancel-0001"), cancelled)
     assert not blind.is_blind
 
@@ -580,7 +585,7 @@ async def test_a_first_result_that_an_unstored_refusal_missed(
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
     cancelled = await studio.cancel(booking["id"], "cancel-0001")
     await studio.sql("update bookings set status = 'no_show' where studio_id = $1")
-    blind = once_blind(monkeypatch, lock, "LOCK_TO_CANCEL")
+    blind = once_blind(monkeypatch, lock, "LOCK_BATCH")
     assert_replay(await studio.cancel(booking["id"], "cancel-0001"), cancelled)
     assert not blind.is_blind
     await studio.sql("update bookings set status = 'cancelled' where studio_id = $1")
@@ -596,7 +601,7 @@ async def test_a_first_result_that_a_new_cancellation_missed(
     await studio.sql("update bookings set status = 'confirmed' where studio_id = $1")
     await studio.sql("update classes set booked_count = booked_count + 1 where studio_id = $1")
     before = await left_behind(studio)
-    blind = once_blind(monkeypatch, lock, "LOCK_TO_CANCEL")
+    blind = once_blind(monkeypatch, lock, "LOCK_BATCH")
     assert_replay(await studio.cancel(booking_id, "cancel-0001"), cancelled)
     assert not blind.is_blind
     assert await left_behind(studio) == before

@@ -11,16 +11,15 @@ import pytest
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import eligibility
-from studiogate.flows.bookings import book, cancel, shared
+from studiogate.flows.bookings import class_state, executor, scheduler
+from studiogate.flows.bookings.executor import NotExecuted
 from studiogate.storage.bookings import lock
-from studiogate.storage.db.shared_transactions import NotShared
 from tests.support import booking_studio
-from tests.support.batches import is_replay, outcomes
+from tests.support.batches import in_one_batch, is_replay, outcomes
 from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
 from tests.support.deadlines import LONG
 from tests.support.held_locks import somebody_waits
 from tests.support.seed import issue_key
-from tests.support.shared_transactions import in_one_transaction
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -29,19 +28,15 @@ Sizes = list[tuple[int, int]]
 
 @pytest.fixture(autouse=True)
 def sizes(monkeypatch: pytest.MonkeyPatch) -> Sizes:
-    """The shared transactions: how many requests began in each, and how many of them it executed."""
-    found = Sizes()
+    """The transactions: how many requests began in each, and how many of them it executed."""
+    found, in_one_transaction = Sizes(), executor._in_one_transaction
 
-    def counted(share: Any) -> Any:
-        async def count(connection: Any, asked: Sequence[Any]) -> Any:
-            outcomes = await share(connection, asked)
-            found.append((len(asked), sum(not isinstance(each, NotShared) for each in outcomes)))
-            return outcomes
+    async def counted(database: Any, batch: Sequence[Any]) -> Any:
+        outcomes = await in_one_transaction(database, batch)
+        found.append((len(batch), sum(not isinstance(each, NotExecuted) for each in outcomes)))
+        return outcomes
 
-        return count
-
-    monkeypatch.setattr(book, "book_shared", counted(book.book_shared))
-    monkeypatch.setattr(cancel, "cancel_shared", counted(cancel.cancel_shared))
+    monkeypatch.setattr(executor, "_in_one_transaction", counted)
     return found
 
 
@@ -56,7 +51,8 @@ async def test_bookings_of_different_classes(studio: BookingStudio, sizes: Sizes
     classes.append(await studio.new_class(location_id=studio.other_location, room_id=None))
     members = [await studio.new_member() for _ in classes]
     bodies = [wire_body(*each, join_waitlist=each[0] != classes[2]) for each in zip(classes, members, strict=True)]
-    answers = await in_one_transaction(studio, [studio.post(body) for body in bodies])
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.post(body) for body in bodies])
     assert sizes == [(4, 4)]
     assert outcomes(answers) == ["confirmed", "waitlisted", "class_full", "confirmed"]
     made = [answer.json() for answer in answers if answer.status == 201]
@@ -77,7 +73,8 @@ async def test_cancellations_of_different_classes(studio: BookingStudio, sizes: 
     classes = [await studio.new_class(60, policy=policy, **place) for place in places]
     booked = [await studio.booked(each, await studio.new_member()) for each in classes]
     await studio.cancelled(booked[2]["id"])
-    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in booked])
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.cancel(each["id"]) for each in booked])
     assert sizes == [(3, 3)]
     assert outcomes(answers) == ["cancelled", "cancelled", "booking_already_cancelled"]
     for answer, place in zip(answers[:2], (studio.location, studio.other_location), strict=True):
@@ -95,27 +92,30 @@ async def test_cancellations_of_different_classes(studio: BookingStudio, sizes: 
 async def test_credits_are_returned_to_each_member(studio: BookingStudio, sizes: Sizes) -> None:
     members = [await studio.new_member() for _ in range(2)]
     booked = [await studio.booked(await studio.new_class(), each) for each in members]
-    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in booked])
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.cancel(each["id"]) for each in booked])
     assert sizes == [(2, 2)]
     assert [answer.json()["credits_remaining"] for answer in answers] == [10, 10]
     assert [await studio.credits(each) for each in members] == [10, 10]
 
 
-async def test_bookings_and_cancellations_do_not_share(studio: BookingStudio, sizes: Sizes) -> None:
+async def test_bookings_and_cancellations_share_a_transaction(studio: BookingStudio, sizes: Sizes) -> None:
     booked = [await studio.booked(await studio.new_class(), await studio.new_member()) for _ in range(2)]
     requests = await some_requests(studio)
     mixed = [requests[0], studio.cancel(booked[0]["id"]), requests[1], studio.cancel(booked[1]["id"])]
-    answers = await in_one_transaction(studio, mixed)
+    sizes.clear()
+    answers = await in_one_batch(studio, mixed)
     assert outcomes(answers) == ["confirmed", "cancelled", "confirmed", "cancelled"]
-    assert sizes == [(2, 2), (2, 2)]
+    assert sizes == [(4, 4)]
 
 
 async def test_a_member_who_books_two_classes(studio: BookingStudio, sizes: Sizes) -> None:
-    """The second decision depends on the first, so it is made in the next transaction."""
+    """The second decision depends on the first, so it is made in the next batch."""
     member = await studio.new_member(remaining=1)
     classes = [await studio.new_class(minutes) for minutes in (booking_studio.SOON, booking_studio.SOON + 120)]
-    answers = await in_one_transaction(studio, [studio.post(wire_body(each, member)) for each in classes])
-    assert sizes == [(2, 1)]
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.post(wire_body(each, member)) for each in classes])
+    assert sizes == [(1, 1)] * 2
     assert outcomes(answers) == ["confirmed", "insufficient_credits"]
     assert await studio.credits(member) == 0
     assert await studio.findings() == []
@@ -125,8 +125,9 @@ async def test_a_member_who_cancels_two_bookings(studio: BookingStudio, sizes: S
     member = await studio.new_member()
     classes = [await studio.new_class(minutes) for minutes in (booking_studio.SOON, booking_studio.SOON + 120)]
     booked = [await studio.booked(each, member) for each in classes]
-    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in booked])
-    assert sizes == [(2, 1)]
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.cancel(each["id"]) for each in booked])
+    assert sizes == [(1, 1)] * 2
     assert [answer.json()["credits_remaining"] for answer in answers] == [9, 10]
     assert await studio.credits(member) == 10
     assert await studio.findings() == []
@@ -134,9 +135,10 @@ async def test_a_member_who_cancels_two_bookings(studio: BookingStudio, sizes: S
 
 async def test_one_key_for_two_classes(studio: BookingStudio, sizes: Sizes) -> None:
     requests = [wire_body(await studio.new_class(), await studio.new_member()) for _ in range(2)]
-    answers = await in_one_transaction(studio, [studio.post(body, "key-0001") for body in requests])
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.post(body, "key-0001") for body in requests])
     assert outcomes(answers) == ["confirmed", "idempotency_key_reused"]
-    assert sizes == [(1, 1)]
+    assert sizes == [(2, 2)]
     assert len(await studio.rows("bookings")) == 1
 
 
@@ -146,8 +148,9 @@ async def test_replays_and_refusals_among_new_requests(studio: BookingStudio, si
     full, _ = await studio.full_class()
     refused = wire_body(full, await studio.new_member())
     requests = [studio.post(body, "key-0001"), studio.post(refused, "key-0002"), *await some_requests(studio, 1)]
-    answers = await in_one_transaction(studio, requests)
-    assert sizes == [(3, 2)]
+    sizes.clear()
+    answers = await in_one_batch(studio, requests)
+    assert sizes == [(3, 3)]
     assert outcomes(answers) == ["confirmed", "class_full", "confirmed"]
     assert (answers[0].body, [is_replay(each) for each in answers]) == (first.body, [True, False, False])
     again = await studio.post(refused, "key-0002")
@@ -157,14 +160,14 @@ async def test_replays_and_refusals_among_new_requests(studio: BookingStudio, si
 async def test_what_does_not_exist(studio: BookingStudio) -> None:
     bodies = [wire_body(uuid4(), await studio.new_member()), wire_body(await studio.new_class(), uuid4())]
     requests = [*[studio.post(body) for body in bodies], *await some_requests(studio)]
-    answers = await in_one_transaction(studio, requests)
+    answers = await in_one_batch(studio, requests)
     assert outcomes(answers) == ["not_found", "not_found", "confirmed", "confirmed"]
     assert [answer.json()["error"]["param"] for answer in answers[:2]] == ["class_id", "member_id"]
 
 
 async def test_a_booking_that_does_not_exist(studio: BookingStudio) -> None:
     booked = await studio.booked(await studio.new_class(), await studio.new_member())
-    answers = await in_one_transaction(studio, [studio.cancel(uuid4()), studio.cancel(booked["id"])])
+    answers = await in_one_batch(studio, [studio.cancel(uuid4()), studio.cancel(booked["id"])])
     assert outcomes(answers) == ["not_found", "cancelled"]
 
 
@@ -174,14 +177,13 @@ async def test_keys_of_other_locations(studio: BookingStudio, sizes: Sizes) -> N
     here = await issue_key(studio.api.connection, studio.studio, locations=[studio.location])
     bodies = [wire_body(await studio.new_class(), await studio.new_member()) for _ in range(3)]
     keys = [elsewhere, here, studio.key]
-    answers = await in_one_transaction(
-        studio, [studio.post(body, key=key) for body, key in zip(bodies, keys, strict=True)]
-    )
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.post(body, key=key) for body, key in zip(bodies, keys, strict=True)])
     assert outcomes(answers) == ["not_found", "confirmed", "confirmed"]
     assert sizes == [(3, 3)]
 
 
-async def test_what_concerns_others_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+async def test_what_concerns_others(studio: BookingStudio, sizes: Sizes) -> None:
     """A class with spots, and one with a free seat that somebody waits for; the latter gets it first."""
     await studio.new_spots("A1")
     spots = await studio.new_class(spot_selection_mode="optional")
@@ -189,21 +191,23 @@ async def test_what_concerns_others_is_executed_alone(studio: BookingStudio, siz
     waiting = await studio.waits(class_id, await studio.new_member())
     await studio.change("classes", class_id, capacity=2)
     bodies = [wire_body(each, await studio.new_member()) for each in (spots, class_id)]
-    answers = await in_one_transaction(studio, [*[studio.post(body) for body in bodies], *await some_requests(studio)])
+    sizes.clear()
+    answers = await in_one_batch(studio, [*[studio.post(body) for body in bodies], *await some_requests(studio)])
     assert outcomes(answers) == ["confirmed", "class_full", "confirmed", "confirmed"]
-    assert sizes == [(4, 2)]
+    assert sizes == [(4, 4)]
     assert await studio.status(waiting) == "confirmed"
     assert await studio.findings() == []
 
 
-async def test_cancellations_that_concern_others_are_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+async def test_cancellations_that_concern_others(studio: BookingStudio, sizes: Sizes) -> None:
     class_id, (held,) = await studio.full_class()
     waiting = await studio.waits(class_id, await studio.new_member())
     booked = [await studio.booked(await studio.new_class(), await studio.new_member()) for _ in range(2)]
-    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in (held, *booked)])
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.cancel(each["id"]) for each in (held, *booked)])
     assert outcomes(answers) == ["cancelled"] * 3
     assert [answer.json()["promoted"] for answer in answers] == [True, False, False]
-    assert sizes == [(3, 2)]
+    assert sizes == [(3, 3)]
     assert await studio.status(waiting) == "confirmed"
     assert await studio.findings() == []
 
@@ -217,26 +221,28 @@ async def offered_place(studio: BookingStudio) -> tuple[UUID, Any]:
     return class_id, booking
 
 
-async def test_a_member_with_an_offered_place_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+async def test_a_member_with_an_offered_place(studio: BookingStudio, sizes: Sizes) -> None:
     class_id, booking = await offered_place(studio)
     again = studio.post(wire_body(class_id, UUID(booking["member_id"])))
-    answers = await in_one_transaction(studio, [again, *await some_requests(studio)])
+    sizes.clear()
+    answers = await in_one_batch(studio, [again, *await some_requests(studio)])
     assert outcomes(answers) == ["already_waitlisted", "confirmed", "confirmed"]
-    assert sizes == [(3, 2)]
+    assert sizes == [(3, 3)]
     assert (await studio.cancel(booking["id"])).status == 200  # the doctor knows no such place
 
 
-async def test_cancelling_an_offered_place_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+async def test_cancelling_an_offered_place(studio: BookingStudio, sizes: Sizes) -> None:
     _, booking = await offered_place(studio)
     other = await studio.booked(await studio.new_class(), await studio.new_member())
-    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in (booking, other)])
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.cancel(each["id"]) for each in (booking, other)])
     assert [answer.json()["cancellation_type"] for answer in answers] == ["waitlist_left", "standard"]
-    assert sizes == [(2, 1)]
+    assert sizes == [(2, 2)]
     (entry,) = await studio.rows("waitlist_entries")
     assert entry["status"] == "cancelled"
 
 
-async def test_a_member_whose_pause_is_over_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+async def test_a_member_whose_pause_is_over(studio: BookingStudio, sizes: Sizes) -> None:
     """The membership becomes active before it is decided on."""
     member, now = await studio.new_member(), await studio.now()
     (row,) = await studio.rows("memberships", "member_id = $2", member)
@@ -244,79 +250,71 @@ async def test_a_member_whose_pause_is_over_is_executed_alone(studio: BookingStu
     pause = {"status": "paused", "paused_at": begin, "pause_starts_at": begin, "pause_ends_at": now}
     await studio.change("memberships", row["id"], **pause)
     request = studio.post(wire_body(await studio.new_class(), member))
-    answers = await in_one_transaction(studio, [request, *await some_requests(studio)])
+    sizes.clear()
+    answers = await in_one_batch(studio, [request, *await some_requests(studio)])
     assert outcomes(answers) == ["confirmed"] * 3
-    assert sizes == [(3, 2)]
+    assert sizes == [(3, 3)]
 
 
-async def test_a_booking_that_went_to_another_member_is_executed_alone(
+async def test_a_booking_that_went_to_another_member(
     studio_factory: StudioFactory, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a merge of duplicates, while the locks were taken: the member who is locked is no longer the booking's."""
+    """By a merge of duplicates, after its class was read: the heir may be in the batch for another class, too."""
     studio = await studio_factory.new_studio()  # not one that must be in order afterwards
     booked = [await studio.booked(await studio.new_class(), await studio.new_member()) for _ in range(2)]
-    heir, lock_free_to_cancel = await studio.new_member(), lock.lock_free_to_cancel
+    heir, lock_batch = await studio.new_member(), lock.lock_batch
 
-    async def merge_meanwhile(*arguments: Any) -> Any:
-        locked = await lock_free_to_cancel(*arguments)
+    async def merge_before(*arguments: Any) -> Any:
         await studio.change("bookings", UUID(booked[0]["id"]), member_id=heir)
-        return locked
+        return await lock_batch(*arguments)
 
-    monkeypatch.setattr(lock, "lock_free_to_cancel", merge_meanwhile)
-    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in booked])
+    monkeypatch.setattr(lock, "lock_batch", merge_before)
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.cancel(each["id"]) for each in booked])
     assert outcomes(answers) == ["cancelled"] * 2
-    assert sizes == [(2, 1)]
+    assert sizes == [(1, 1)] * 2, "the batch was divided"
 
 
+@pytest.mark.parametrize("kind", ["bookings", "cancellations"])
 @pytest.mark.parametrize("table", ["classes", "members"])
-async def test_nobody_waits_for_what_is_locked_elsewhere(studio: BookingStudio, sizes: Sizes, table: str) -> None:
-    """What is locked is tried once more, and then waits alone; the others have their answers."""
-    class_id, member = await studio.new_class(), await studio.new_member()
+async def test_nobody_waits_for_what_is_locked_elsewhere(studio: BookingStudio, table: str, kind: str) -> None:
+    """The others have their answers, also if the request that has to wait is the oldest."""
+    places = [(await studio.new_class(), await studio.new_member()) for _ in range(3)]
+    if kind == "cancellations":
+        booked = [await studio.booked(*place) for place in places]
+        requests = [studio.cancel(each["id"]) for each in booked]
+    else:
+        requests = [studio.post(wire_body(*place)) for place in places]
     async with studio.database.connection() as elsewhere:
         async with elsewhere.transaction():
-            locked = class_id if table == "classes" else member
+            locked = places[0][table == "members"]
             await elsewhere.execute(f"select from {table} where id = $1 for no key update", locked)
-            requests = [*await some_requests(studio), studio.post(wire_body(class_id, member))]
-            answering = asyncio.create_task(in_one_transaction(studio, requests))
+            answering = asyncio.create_task(in_one_batch(studio, requests))
+            async with asyncio.timeout(LONG):
+                while len(await studio.rows("bookings", "status = $2", DONE[kind])) < 2:
+                    await asyncio.sleep(0.01)
             await somebody_waits(elsewhere)
-            assert (sizes, len(await studio.rows("bookings"))) == ([(3, 2)], 2)
         answers = await asyncio.wait_for(answering, LONG)
-    assert outcomes(answers) == ["confirmed"] * 3
+    assert outcomes(answers) == [DONE[kind]] * 3
 
 
-@pytest.mark.parametrize("table", ["classes", "members"])
-async def test_no_cancellation_waits_for_what_is_locked_elsewhere(
-    studio: BookingStudio, sizes: Sizes, table: str
-) -> None:
-    class_id, member = await studio.new_class(), await studio.new_member()
-    held = await studio.booked(class_id, member)
-    others = [await studio.booked(await studio.new_class(), await studio.new_member()) for _ in range(2)]
-    async with studio.database.connection() as elsewhere:
-        async with elsewhere.transaction():
-            locked = class_id if table == "classes" else member
-            await elsewhere.execute(f"select from {table} where id = $1 for no key update", locked)
-            requests = [studio.cancel(each["id"]) for each in (*others, held)]
-            answering = asyncio.create_task(in_one_transaction(studio, requests))
-            await somebody_waits(elsewhere)
-            assert sizes == [(3, 2)]
-            assert [await studio.status(each) for each in (*others, held)] == ["cancelled", "cancelled", "confirmed"]
-        answers = await asyncio.wait_for(answering, LONG)
-    assert outcomes(answers) == ["cancelled"] * 3
+DONE = {"bookings": "confirmed", "cancellations": "cancelled"}
 
 
-async def test_what_else_is_locked_is_waited_for_only_briefly(studio: BookingStudio, sizes: Sizes) -> None:
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_what_else_is_locked_is_waited_for_only_briefly(studio: BookingStudio, place: int) -> None:
     """A price that is replaced locks memberships without their members."""
     class_id, member = await studio.new_class(), await studio.new_member()
     async with studio.database.connection() as elsewhere:
         async with elsewhere.transaction():
             await elsewhere.execute("select from memberships where member_id = $1 for no key update", member)
-            requests = [*await some_requests(studio), studio.post(wire_body(class_id, member))]
-            answering = asyncio.create_task(in_one_transaction(studio, requests))
+            requests = await some_requests(studio)
+            requests.insert(place, studio.post(wire_body(class_id, member)))
+            answering = asyncio.create_task(in_one_batch(studio, requests))
             async with asyncio.timeout(LONG):
                 while len(await studio.rows("bookings")) < 2:
                     await asyncio.sleep(0.01)
             await somebody_waits(elsewhere)
-            assert sizes == [], "the shared transaction failed, and each is executed alone"
         answers = await asyncio.wait_for(answering, LONG)
     assert outcomes(answers) == ["confirmed"] * 3
 
@@ -331,21 +329,25 @@ async def test_a_fault_of_one_request(studio: BookingStudio, monkeypatch: pytest
             raise ValueError("a fault")
         return decide(attempt)
 
-    monkeypatch.setattr(book, "decide_booking", fail)
-    answers = await in_one_transaction(studio, [studio.post(body) for body in bodies])
+    monkeypatch.setattr(class_state, "decide_booking", fail)
+    sizes.clear()
+    answers = await in_one_batch(studio, [studio.post(body) for body in bodies])
     assert outcomes(answers) == ["confirmed", "internal_error", "confirmed"]
-    assert sizes == []
+    assert sum(executed for _, executed in sizes) == 2
     assert len(await studio.rows("bookings")) == 2
     assert await studio.findings() == []
 
 
-def everyone(locked: Sequence[Any]) -> list[Any]:
-    return list(locked)
+take_from = scheduler.Scheduler._take_from
+
+
+def take_from_anywhere(queue: Any, class_: Any, room: int, _classes: Any) -> Any:
+    return take_from(queue, class_, room, {})
 
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
-    "a member's requests are decided on the same state": (shared, "each_member_once", everyone),
-    "one key is executed twice": (shared, "identity", lambda context: ("", str(id(context)))),
+    "a member's requests are decided on the same state": (scheduler.Scheduler, "_take_from", take_from_anywhere),
+    "one key is executed twice": (executor, "identity", lambda context: ("", str(id(context)))),
     "everybody may see every class": (Access, "permits", lambda *_: True),
 }
 

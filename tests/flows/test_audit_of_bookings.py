@@ -85,7 +85,6 @@ async def test_requests_of_one_batch_have_an_entry_each(studio: BookingStudio) -
     one, other, late = [wire_body(class_id, await studio.new_member()) for _ in range(3)]
     answers = await in_one_batch(
         studio,
-        class_id,
         [
             studio.post(one, "the same"),
             studio.post(other, key=other_key),

@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,11 +12,10 @@ import pytest
 from asyncpg.connection import LoggedQuery
 
 from studiogate.domain.refusals import Refusal
-from studiogate.flows.bookings import book as booking_flow
-from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings.batch import Asked, BatchOutcome
-from studiogate.flows.bookings.book import WantedBooking, book_together
-from studiogate.flows.bookings.cancel import WantedCancellation
+from studiogate.flows.bookings import executor
+from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.cancel import CancelBooking
+from studiogate.flows.bookings.executor import BatchOutcome, NotExecuted, PendingRequest
 from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
 from studiogate.storage.bookings import lock
 from studiogate.storage.db import pool
@@ -25,7 +23,6 @@ from studiogate.storage.db.pool import (
     Connection,
     Database,
     DatabaseUnavailableError,
-    OverloadedError,
     TransactionConflictError,
 )
 from studiogate.storage.idempotency import Once, not_to_execute
@@ -45,38 +42,35 @@ def context(studio: BookingStudio) -> WriteContext:
     return WriteContext(studio.partner, Once(uuid4().hex, b"same"), Answers(201, refusal))
 
 
-async def some_requests(studio: BookingStudio, capacity: int = COUNT) -> list[Asked[WantedBooking]]:
+async def some_requests(studio: BookingStudio, capacity: int = COUNT) -> list[PendingRequest]:
     class_id = await studio.new_class(capacity=capacity)
     return [
-        Asked(context(studio), WantedBooking(class_id, await studio.new_member(), join_waitlist=True))
+        PendingRequest(context(studio), BookClass(class_id, await studio.new_member(), join_waitlist=True))
         for _ in range(COUNT)
     ]
+
+
+execute_batch = executor._Batch.execute
 
 
 class Faulty:
     """Executes batches with a fault: whenever ``guilty`` is among the requests, or for the first few batches."""
 
-    def __init__(self, fault: Exception, guilty: Asked[WantedBooking] | None = None, first: int = 0) -> None:
+    def __init__(self, fault: Exception, guilty: PendingRequest | None = None, first: int = 0) -> None:
         self.fault, self.guilty, self.first = fault, guilty, first
         self.sizes: list[int] = []
 
-    async def __call__(self, connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
-        self.sizes.append(len(asked))
-        outcomes = await book_together(connection, asked)
-        if self.guilty in asked or len(self.sizes) <= self.first:
+    async def execute(self, batch: Any) -> list[BatchOutcome]:
+        self.sizes.append(len(batch.requests))
+        outcomes = await execute_batch(batch)
+        if self.guilty in batch.requests or len(self.sizes) <= self.first:
             raise self.fault
         return outcomes
 
 
-class Attempts:
-    """Executes batches and keeps their sizes."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-
-    async def __call__(self, connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
-        self.sizes.append(len(asked))
-        return await book_together(connection, asked)
+def executing(monkeypatch: pytest.MonkeyPatch, faulty: Faulty) -> Faulty:
+    monkeypatch.setattr(executor._Batch, "execute", lambda batch: faulty.execute(batch))
+    return faulty
 
 
 def kinds(outcomes: Sequence[Any]) -> list[str]:
@@ -87,9 +81,12 @@ def kinds(outcomes: Sequence[Any]) -> list[str]:
 @pytest.mark.parametrize(
     "fault", [ValueError("a bug"), asyncpg.UniqueViolationError("x"), TransactionConflictError("always")]
 )
-async def test_only_the_guilty_request_fails(studio: BookingStudio, fault: Exception, place: int) -> None:
+async def test_only_the_guilty_request_fails(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch, fault: Exception, place: int
+) -> None:
     asked = await some_requests(studio)
-    outcomes = await replace(booking_flow.execution(studio.database), together=Faulty(fault, asked[place]))(asked)
+    executing(monkeypatch, Faulty(fault, asked[place]))
+    outcomes = await executor.execute(studio.database, asked)
     assert kinds(outcomes) == [type(fault).__name__ if number == place else "Stored" for number in range(COUNT)]
     assert len(await studio.rows("bookings")) == COUNT - 1
     assert len(await studio.rows("idempotency_keys")) == COUNT - 1
@@ -97,21 +94,25 @@ async def test_only_the_guilty_request_fails(studio: BookingStudio, fault: Excep
 
 
 @pytest.mark.parametrize("fault", [asyncpg.DeadlockDetectedError("x"), asyncpg.QueryCanceledError("x")])
-async def test_a_passing_fault_is_not_noticed(studio: BookingStudio, fault: Exception) -> None:
+async def test_a_passing_fault_is_not_noticed(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
     """Halves are executed in order of arrival, so the seats still go to those who came first."""
     asked = await some_requests(studio, capacity=4)
-    together = Faulty(fault, first=1)
-    outcomes = await replace(booking_flow.execution(studio.database), together=together)(asked)
+    together = executing(monkeypatch, Faulty(fault, first=1))
+    outcomes = await executor.execute(studio.database, asked)
     assert together.sizes == [9, 4, 5]
     confirmed = [b'"confirmed"' in each.body for each in outcomes if isinstance(each, Stored)]
     assert confirmed == [True] * 4 + [False] * 5
     assert await studio.findings() == []
 
 
-async def test_a_lost_server_is_not_asked_again_and_again(studio: BookingStudio) -> None:
+async def test_a_lost_server_is_not_asked_again_and_again(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = await some_requests(studio)
-    together = Faulty(asyncpg.PostgresConnectionError("gone"), asked[0])
-    outcomes = await replace(booking_flow.execution(studio.database), together=together)(asked)
+    together = executing(monkeypatch, Faulty(asyncpg.PostgresConnectionError("gone"), asked[0]))
+    outcomes = await executor.execute(studio.database, asked)
     assert (together.sizes, {type(outcome) for outcome in outcomes}) == ([9], {DatabaseUnavailableError})
     assert await studio.rows("bookings") == []
 
@@ -131,76 +132,68 @@ async def test_connections_that_are_all_in_use_are_waited_for_once(
     monkeypatch.setattr(pool, "ACQUIRE_SECONDS", 0.01)
     asked = await some_requests(studio)
     async with database.connection():
-        outcomes = await booking_flow.execution(database)(asked)
+        outcomes = await executor.execute(database, asked)
     assert (kinds(outcomes), waits) == (["NoConnectionError"] * COUNT, [database])
-    assert kinds(await booking_flow.execution(database)(asked)) == ["Stored"] * COUNT
+    assert kinds(await executor.execute(database, asked)) == ["Stored"] * COUNT
     await database.close()
 
 
-async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) -> None:
+async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing remains of it, and the same keys have their effect afterwards."""
     asked = await some_requests(studio)
 
-    async def cut(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
-        outcomes = await book_together(connection, asked)
-        pid = connection.get_server_pid()
+    async def cut(batch: Any) -> list[BatchOutcome]:
+        outcomes = await execute_batch(batch)
+        pid = batch.connection.get_server_pid()
         await studio.api.connection.fetchval("select pg_terminate_backend($1)", pid)
         return outcomes
 
-    outcomes = await replace(booking_flow.execution(studio.database), together=cut)(asked)
+    with monkeypatch.context() as cutting:
+        cutting.setattr(executor._Batch, "execute", cut)
+        outcomes = await executor.execute(studio.database, asked)
     assert all(isinstance(outcome, DatabaseUnavailableError) for outcome in outcomes)
     assert await studio.rows("bookings") == []
-    assert kinds(await booking_flow.execution(studio.database)(asked)) == ["Stored"] * COUNT
-    assert kinds(await booking_flow.execution(studio.database)(asked)) == ["Replay"] * COUNT
+    assert kinds(await executor.execute(studio.database, asked)) == ["Stored"] * COUNT
+    assert kinds(await executor.execute(studio.database, asked)) == ["Replay"] * COUNT
 
 
-@pytest.fixture
-async def short_lock_timeout(studio: BookingStudio) -> Any:
-    """A pool whose sessions wait only briefly for a lock."""
-    database = Database(str(studio.api.app._runtime.settings.database_url), 2, lock_timeout="50ms")
-    yield database
-    await database.close()
-
-
-@pytest.mark.parametrize("locked", [{3}, {0, 2, 3, 7, 8}])
-async def test_locked_members_do_not_hold_up_the_others(
-    studio: BookingStudio, short_lock_timeout: Database, locked: set[int]
-) -> None:
-    """However many are locked, the others are served by the next transaction, all together."""
-    asked, attempts = await some_requests(studio), Attempts()
-    async with studio.database.connection() as elsewhere, elsewhere.transaction():
-        members = [asked[number].wanted.member_id for number in locked]
-        await elsewhere.execute("select from members where id = any($1) for update", members)
-        outcomes = await replace(booking_flow.execution(short_lock_timeout), together=attempts)(asked)
-    assert kinds(outcomes) == ["OverloadedError" if number in locked else "Stored" for number in range(COUNT)]
-    assert attempts.sizes == [COUNT, COUNT - len(locked)]
-
-
-async def test_locked_members_do_not_hold_up_other_cancellations(
-    studio: BookingStudio, short_lock_timeout: Database
-) -> None:
-    booked = await some_requests(studio)
-    made: list[Any] = list(await booking_flow.execution(studio.database)(booked))
-    ids = [UUID(json.loads(each.body)["id"]) for each in made]
-    asked = [Asked(context(studio), WantedCancellation(booked[0].wanted.class_id, each)) for each in ids]
-    async with studio.database.connection() as elsewhere, elsewhere.transaction():
-        members = [booked[number].wanted.member_id for number in (1, 2, 6)]
-        await elsewhere.execute("select from members where id = any($1) for update", members)
-        outcomes = await cancellation_flow.execution(short_lock_timeout)(asked)
-    assert kinds(outcomes) == ["OverloadedError" if number in (1, 2, 6) else "Stored" for number in range(COUNT)]
-
-
-async def test_a_locked_class_is_not_waited_for_again_and_again(
-    studio: BookingStudio, short_lock_timeout: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("studiogate.storage.db.class_queue.MAXIMUM_WAIT_SECONDS", 0.0)
+@pytest.mark.parametrize("locked", [{3}, {2, 3, 7, 8}])
+async def test_locked_members_do_not_hold_up_the_others(studio: BookingStudio, locked: set[int]) -> None:
+    """However many are locked, the others are served; only the oldest request waits."""
     asked = await some_requests(studio)
-    attempts = Attempts()
     async with studio.database.connection() as elsewhere, elsewhere.transaction():
-        await elsewhere.execute("select from classes where id = $1 for update", asked[0].wanted.class_id)
-        outcomes = await replace(booking_flow.execution(short_lock_timeout), together=attempts)(asked)
-    assert {type(outcome) for outcome in outcomes} == {OverloadedError}
-    assert attempts.sizes == [9]
+        members = [asked[number].command.member_id for number in locked]
+        await elsewhere.execute("select from members where id = any($1) for update", members)
+        outcomes = await executor.execute(studio.database, asked)
+    assert [each is NotExecuted.NOT_FREE for each in outcomes] == [number in locked for number in range(COUNT)]
+    assert kinds(await executor.execute(studio.database, asked)) == [
+        "Stored" if number in locked else "Replay" for number in range(COUNT)
+    ]
+
+
+async def test_locked_members_do_not_hold_up_other_cancellations(studio: BookingStudio) -> None:
+    booked = await some_requests(studio)
+    made: list[Any] = await executor.execute(studio.database, booked)
+    class_id, ids = booked[0].command.class_id, [UUID(json.loads(each.body)["id"]) for each in made]
+    asked = [PendingRequest(context(studio), CancelBooking(class_id, each)) for each in ids]
+    async with studio.database.connection() as elsewhere, elsewhere.transaction():
+        members = [booked[number].command.member_id for number in (1, 2, 6)]
+        await elsewhere.execute("select from members where id = any($1) for update", members)
+        outcomes = await executor.execute(studio.database, asked)
+    assert [each is NotExecuted.NOT_FREE for each in outcomes] == [number in (1, 2, 6) for number in range(COUNT)]
+
+
+@pytest.mark.parametrize(("table", "why"), [("classes", NotExecuted.CLASS_BLOCKED), ("members", NotExecuted.BLOCKED)])
+async def test_the_oldest_waits_for_a_while(studio: BookingStudio, table: str, why: NotExecuted) -> None:
+    """Then it is to be executed alone, and the others without it."""
+    asked = await some_requests(studio)
+    command = asked[0].command
+    async with studio.database.connection() as elsewhere, elsewhere.transaction():
+        locked = command.class_id if table == "classes" else command.member_id
+        await elsewhere.execute(f"select from {table} where id = $1 for update", locked)
+        outcomes = await executor.execute(studio.database, asked)
+    assert outcomes == [why, *[NotExecuted.NOT_FREE] * (COUNT - 1)]
+    assert await studio.rows("bookings") == []
 
 
 async def test_a_result_that_was_missed_costs_nobody_else_anything(
@@ -208,10 +201,10 @@ async def test_a_result_that_was_missed_costs_nobody_else_anything(
 ) -> None:
     """One key of the batch got its result between the claim and the end: the others are booked, this one replays."""
     asked = await some_requests(studio)
-    first = (await booking_flow.execution(studio.database)(asked[:1]))[0]
+    (first,) = await executor.execute(studio.database, asked[:1])
     blind, claimed = ["blind"], not_to_execute
     monkeypatch.setattr(lock, "not_to_execute", lambda row: {} if blind and blind.pop() else claimed(row))
-    outcomes = await booking_flow.execution(studio.database)(asked)
+    outcomes = await executor.execute(studio.database, asked)
     assert outcomes[0] == Replay(*first)  # type: ignore[misc]
     assert kinds(outcomes[1:]) == ["Stored"] * (COUNT - 1)
 
@@ -246,10 +239,10 @@ async def test_batches_of_any_size_decide_alike(studio: BookingStudio, seed: int
         members = [await studio.new_member(remaining=number % 3) for number in range(9)]
         class_id = await studio.new_class(capacity=capacity, spot_selection_mode=mode, policy=policy)
         asked = [
-            Asked(context(studio), WantedBooking(class_id, members[who], joins, spot)) for who, joins, spot in plan
+            PendingRequest(context(studio), BookClass(class_id, members[who], joins, spot)) for who, joins, spot in plan
         ]
         parts = [asked[start : start + size] for start in range(0, len(asked), size)]
-        outcomes = [outcome for part in parts for outcome in await booking_flow.execution(studio.database)(part)]
+        outcomes = [outcome for part in parts for outcome in await executor.execute(studio.database, part)]
         assert set(kinds(outcomes)) == {"Stored"}
         seen.append(await outcome_of(studio, outcomes))  # type: ignore[arg-type]
     assert seen == [seen[0]] * len(seen)
@@ -269,9 +262,9 @@ async def test_cancellations_in_batches_of_any_size_decide_alike(studio: Booking
         class_id, booked = await studio.full_class(capacity=3)
         booked += [await studio.waits(class_id, await studio.new_member()) for _ in range(5)]
         ids = [UUID(booked[number]["id"]) for number in order]
-        asked = [Asked(context(studio), WantedCancellation(class_id, each)) for each in ids]
+        asked = [PendingRequest(context(studio), CancelBooking(class_id, each)) for each in ids]
         parts = [asked[start : start + size] for start in range(0, len(asked), size)]
-        outcomes = [outcome for part in parts for outcome in await cancellation_flow.execution(studio.database)(part)]
+        outcomes = [outcome for part in parts for outcome in await executor.execute(studio.database, part)]
         assert set(kinds(outcomes)) == {"Stored"}
         statuses = [await studio.status(each) for each in booked]
         stored = [outcome.status for outcome in outcomes if isinstance(outcome, Stored)]
@@ -281,7 +274,7 @@ async def test_cancellations_in_batches_of_any_size_decide_alike(studio: Booking
 
 
 async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: BookingStudio) -> None:
-    """Two for bookings, three for cancellations, and BEGIN and COMMIT."""
+    """Two, and BEGIN and COMMIT."""
     sent: list[str] = []
 
     def note(query: LoggedQuery) -> None:
@@ -294,21 +287,21 @@ async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: Book
             asked = (await some_requests(studio))[:size]
             sent.clear()
             async with connection.transaction():
-                outcomes = await booking_flow.book_together(connection, asked)
+                outcomes = await executor.execute_together(connection, asked)
             await asyncio.sleep(0)  # the driver calls its query logger from the event loop
             booking_ids = [UUID(_id(outcome)) for outcome in outcomes]
             counts.append(len(sent))
-            cancellations = [WantedCancellation(asked[0].wanted.class_id, each) for each in booking_ids]
+            cancellations = [CancelBooking(asked[0].command.class_id, each) for each in booking_ids]
             sent.clear()
             async with connection.transaction():
-                await cancellation_flow.cancel_together(
-                    connection, [Asked(context(studio), each) for each in cancellations]
+                await executor.execute_together(
+                    connection, [PendingRequest(context(studio), each) for each in cancellations]
                 )
             await asyncio.sleep(0)
             counts.append(len(sent))
         connection.remove_query_logger(note)
     assert counts == [counts[0], counts[1]] * 2
-    assert (counts[0], counts[1]) == (4, 5)
+    assert (counts[0], counts[1]) == (4, 4)
 
 
 async def test_a_batch_with_waitlist_and_refusals_takes_two_statements_more(studio: BookingStudio) -> None:
@@ -319,11 +312,13 @@ async def test_a_batch_with_waitlist_and_refusals_takes_two_statements_more(stud
 
     class_id, members = await studio.new_class(capacity=1), [await studio.new_member() for _ in range(6)]
     waits = (False, True, False, True, False, True)
-    wanted = [WantedBooking(class_id, *each) for each in zip(members, waits, strict=True)]
+    wanted = [BookClass(class_id, *each) for each in zip(members, waits, strict=True)]
     async with studio.database.connection() as connection:
         connection.add_query_logger(note)
         async with connection.transaction():
-            outcomes = await booking_flow.book_together(connection, [Asked(context(studio), each) for each in wanted])
+            outcomes = await executor.execute_together(
+                connection, [PendingRequest(context(studio), each) for each in wanted]
+            )
         await asyncio.sleep(0)  # the driver calls its query logger from the event loop
         connection.remove_query_logger(note)
     assert kinds(outcomes) == ["Stored"] * 6
@@ -341,6 +336,6 @@ def _id(outcome: BatchOutcome) -> str:
 async def test_keyless_requests_are_all_different(studio: BookingStudio) -> None:
     class_id = await studio.new_class()
     members = [await studio.new_member() for _ in range(2)]
-    asked = [Asked(WriteContext(studio.partner), WantedBooking(class_id, each)) for each in members]
-    assert kinds(await booking_flow.execution(studio.database)(asked)) == ["Stored", "Stored"]
+    asked = [PendingRequest(WriteContext(studio.partner), BookClass(class_id, each)) for each in members]
+    assert kinds(await executor.execute(studio.database, asked)) == ["Stored", "Stored"]
     assert await studio.rows("idempotency_keys") == []

@@ -11,9 +11,9 @@ import asyncpg
 import pytest
 
 from studiogate.domain.access import Access
-from studiogate.flows.bookings.batch import Asked
-from studiogate.flows.bookings.book import WantedBooking, book_together
-from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.cancel import CancelBooking
+from studiogate.flows.bookings.executor import PendingRequest, execute_together
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
@@ -44,58 +44,80 @@ async def somebody_waits(connection: "asyncpg.Connection[asyncpg.Record]") -> No
             await asyncio.sleep(0.01)
 
 
-def claims(access: Access, row_id: UUID | str, key: str | None = "key-0001") -> list[Claim]:
-    return [Claim(access.credential_id, key, UUID(str(row_id)))]
+def claims(
+    access: Access,
+    class_id: UUID | str,
+    *,
+    member: UUID | None = None,
+    booking: UUID | str | None = None,
+    key: str = "",
+) -> list[Claim]:
+    booking_id = None if booking is None else UUID(str(booking))
+    return [Claim(access.credential_id, key or None, UUID(str(class_id)), member, booking_id)]
 
 
 async def locks(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", class_id: UUID, member: UUID
 ) -> tuple[bool, bool, bool]:
-    """Return whether the class is locked, whether the member is, and whether the result says that the member is."""
+    """Return whether the class is locked, whether the member is, and whether waiting members may move."""
     async with studio.database.transaction() as connection:
-        found = await lock.lock_to_book(connection, studio.access, class_id, claims(studio.access, member))
-        assert found.situation is not None
+        found = await lock.lock_batch(connection, studio.access, claims(studio.access, class_id, member=member))
         return (
             await is_locked(elsewhere, "classes", class_id),
             await is_locked(elsewhere, "members", member),
-            found.members_are_locked,
+            found.classes[class_id].is_moving,
         )
 
 
 async def test_both_are_locked_at_once(studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]") -> None:
     member = await studio.new_member()
-    assert await locks(studio, elsewhere, await studio.new_class(), member) == (True, True, True)
+    assert await locks(studio, elsewhere, await studio.new_class(), member) == (True, True, False)
     full, _ = await studio.full_class()
-    assert await locks(studio, elsewhere, full, member) == (True, True, True)
+    assert await locks(studio, elsewhere, full, member) == (True, True, False)
 
 
-async def test_both_are_locked_when_all_waiting_members_keep_waiting(
+async def test_waiting_members_are_locked_if_they_may_move(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    full, _ = await studio.full_class()
-    await studio.waits(full, await studio.new_member())
-    assert await locks(studio, elsewhere, full, await studio.new_member()) == (True, True, True)
-
-
-async def test_the_member_is_left_for_later_when_others_may_be_promoted(
-    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    """Members are locked in order of id, all in one statement: the new member must not be locked before them."""
-    class_id, _ = await studio.full_class()
-    await studio.waits(class_id, await studio.new_member())
+    """All in one statement, in order of id, together with the members of the requests."""
+    class_id, (held,) = await studio.full_class()
+    waiting, newcomer = await studio.new_member(), await studio.new_member()
+    await studio.waits(class_id, waiting)
+    async with studio.database.transaction() as connection:
+        booking = claims(studio.access, class_id, member=newcomer)
+        assert not (await lock.lock_batch(connection, studio.access, booking)).classes[class_id].is_moving
+        assert not await is_locked(elsewhere, "members", waiting)
+    async with studio.database.transaction() as connection:
+        both = [*booking, *claims(studio.access, class_id, booking=held["id"])]
+        assert (await lock.lock_batch(connection, studio.access, both)).classes[class_id].is_moving
+        for member in (waiting, newcomer, UUID(held["member_id"])):
+            assert await is_locked(elsewhere, "members", member)
     await studio.change("classes", class_id, capacity=2)
-    assert await locks(studio, elsewhere, class_id, await studio.new_member()) == (True, False, False)
+    assert await locks(studio, elsewhere, class_id, newcomer) == (True, True, True)
     await studio.change("classes", class_id, capacity=1)
 
 
 async def test_unknown_ones(studio: BookingStudio) -> None:
     async with studio.database.transaction() as connection:
         class_id, member = await studio.new_class(), await studio.new_member()
-        unknown = await lock.lock_to_book(connection, studio.access, uuid4(), claims(studio.access, member, None))
-        assert unknown.situation is None
-        found = await lock.lock_to_book(connection, studio.access, class_id, claims(studio.access, uuid4(), None))
-        assert found.situation is not None
-        assert not found.members_are_locked
+        unknown = claims(studio.access, uuid4(), member=member)
+        assert not (await lock.lock_batch(connection, studio.access, unknown)).classes
+        nobody = await lock.lock_batch(connection, studio.access, claims(studio.access, class_id, member=uuid4()))
+        people = nobody.classes[class_id].people
+        assert (nobody.busy, people and people.members) == (set(), None)
+
+
+async def test_only_the_oldest_waits(studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """What others have locked is skipped, and named."""
+    places = [(await studio.new_class(), await studio.new_member()) for _ in range(4)]
+    async with elsewhere.transaction():
+        await elsewhere.execute("select from classes where id = $1 for no key update", places[1][0])
+        await elsewhere.execute("select from members where id = $1 for no key update", places[2][1])
+        async with studio.database.transaction() as connection:
+            wanted = [each for place in places for each in claims(studio.access, place[0], member=place[1])]
+            found = await lock.lock_batch(connection, studio.access, wanted)
+            assert set(found.classes) == {places[number][0] for number in (0, 2, 3)}
+            assert found.busy == {places[1][0], places[2][1]}
 
 
 async def test_a_key_with_its_result_locks_nothing(
@@ -106,8 +128,8 @@ async def test_a_key_with_its_result_locks_nothing(
     async with studio.database.transaction() as connection:
         await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
     async with studio.database.transaction() as connection:
-        found = await lock.lock_to_book(connection, access, class_id, claims(access, member))
-        assert (found.situation, found.found) == (None, {0: FirstResult(b"first", 201, b"{}")})
+        found = await lock.lock_batch(connection, access, claims(access, class_id, member=member, key="key-0001"))
+        assert (found.classes, found.found) == ({}, {0: FirstResult(b"first", 201, b"{}")})
         assert not await is_locked(elsewhere, "classes", class_id)
         assert not await is_locked(elsewhere, "members", member)
 
@@ -121,8 +143,8 @@ async def test_a_request_waiting_for_its_key_holds_no_class(
     async with studio.database.transaction() as connection:
         assert await idempotency.claim(connection, access, "key-0001") is None
         async with studio.database.transaction() as twin:
-            found = await lock.lock_to_book(twin, access, class_id, claims(access, member))
-            assert (found.situation, found.found) == (None, {0: None})
+            found = await lock.lock_batch(twin, access, claims(access, class_id, member=member, key="key-0001"))
+            assert (found.classes, found.found) == ({}, {0: None})
         waiting = asyncio.create_task(studio.post(wire_body(class_id, member), "key-0001"))
         await somebody_waits(elsewhere)
         assert not await is_locked(elsewhere, "classes", class_id)
@@ -147,35 +169,6 @@ async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingS
     await studio.settle_ledger()
 
 
-async def locks_to_cancel(
-    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", booking: Any
-) -> tuple[bool, bool, bool]:
-    """Return the same as ``locks``, for the cancellation of a booking."""
-    async with studio.database.transaction() as connection:
-        wanted = claims(studio.access, booking["id"])
-        found = await lock.lock_to_cancel(connection, studio.access, booking["class_id"], wanted)
-        assert found.situation is not None
-        assert [str(each) for each in found.holders] == [booking["member_id"]]
-        return (
-            await is_locked(elsewhere, "classes", booking["class_id"]),
-            await is_locked(elsewhere, "members", booking["member_id"]),
-            found.members_are_locked,
-        )
-
-
-async def test_what_a_cancellation_locks(
-    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    """The member is locked later if other members may be promoted."""
-    class_id, (booking,) = await studio.full_class()
-    assert await locks_to_cancel(studio, elsewhere, booking) == (True, True, True)
-    await studio.waits(class_id, await studio.new_member())
-    assert await locks_to_cancel(studio, elsewhere, booking) == (True, False, False)
-    async with studio.database.transaction() as connection:
-        unknown = await lock.lock_to_cancel(connection, studio.access, uuid4(), claims(studio.access, uuid4()))
-        assert unknown.situation is None
-
-
 async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
@@ -185,8 +178,8 @@ async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
 
     async def twin() -> object:
         async with studio.database.transaction() as connection:
-            wanted = claims(access, booking["id"])
-            found = await lock.lock_to_cancel(connection, access, booking["class_id"], wanted)
+            wanted = claims(access, booking["class_id"], booking=booking["id"], key="key-0001")
+            found = await lock.lock_batch(connection, access, wanted)
             assert not await is_locked(elsewhere, "classes", booking["class_id"])
             assert not await is_locked(elsewhere, "members", booking["member_id"])
             return found.found
@@ -211,8 +204,8 @@ async def test_a_member_who_joins_while_a_cancellation_waits_gets_the_seat(studi
             await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
             await somebody_waits(studio.api.connection)
-            joined = WantedBooking(class_id, newcomer, join_waitlist=True)
-            await book_together(elsewhere, [Asked(WriteContext(studio.partner), joined)])
+            joined = BookClass(class_id, newcomer, join_waitlist=True)
+            await execute_together(elsewhere, [PendingRequest(WriteContext(studio.partner), joined)])
             await elsewhere.execute("update memberships set credits_remaining = 15 where member_id = $1", member)
         receipt = (await waiting).json()
     assert (receipt["promoted"], receipt["credits_remaining"]) == (True, 16)
@@ -227,8 +220,8 @@ async def test_of_two_cancellations_the_second_finds_the_first(studio: BookingSt
             await elsewhere.execute("select from classes where id = $1 for no key update", booking["class_id"])
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
             await somebody_waits(studio.api.connection)
-            wanted = WantedCancellation(UUID(booking["class_id"]), UUID(booking["id"]))
-            await cancel_together(elsewhere, [Asked(WriteContext(studio.partner), wanted)])
+            wanted = CancelBooking(UUID(booking["class_id"]), UUID(booking["id"]))
+            await execute_together(elsewhere, [PendingRequest(WriteContext(studio.partner), wanted)])
         assert (await waiting).code == "booking_already_cancelled"
 
 

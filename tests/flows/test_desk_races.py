@@ -17,7 +17,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import desk, move, staff_bookings
 from studiogate.flows.bookings.desk import Booked, StaffBooking
 from studiogate.flows.bookings.move import Move, Moved
-from studiogate.storage.bookings import lock
+from studiogate.storage.bookings import lock, read
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
@@ -101,7 +101,7 @@ async def test_without_the_class_s_lock_the_last_seat_would_be_sold_twice(
     studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both decide on the same free seat; only the check on the class's row then refuses the second one."""
-    monkeypatch.setattr(lock, "lock_class", lock.find_class)
+    monkeypatch.setattr(lock, "lock_class", read.find_class)
     class_id = await studio.new_class(capacity=1)
     one, two = [books(studio, class_id, await studio.new_member()) for _ in range(2)]
     both_decided, record = asyncio.Barrier(2), desk._record

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.flows.bookings import due_memberships, staff_bookings
+from studiogate.flows.bookings import promote, staff_bookings
 from tests.support import booking_studio
+from tests.support.batches import in_one_batch
 from tests.support.booking_studio import BookingStudio, wire_body
-from tests.support.shared_transactions import in_one_transaction
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -58,7 +58,7 @@ async def test_a_booking_that_could_be_shared_renews_first(studio: BookingStudio
     await studio.set_credits(members[0], 0)
     await let_it_end(studio, members[0])
     requests = [studio.post(wire_body(await studio.new_class(), each)) for each in members]
-    assert [each.status for each in await in_one_transaction(studio, requests)] == [201, 201]
+    assert [each.status for each in await in_one_batch(studio, requests)] == [201, 201]
     assert [await studio.credits(each) for each in members] == [2, 2]
     assert await studio.findings() == []
 
@@ -139,7 +139,7 @@ async def test_staff_promote_by_hand(studio: BookingStudio) -> None:
 
 
 async def test_without_it_the_member_is_refused(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due_memberships, "members_behind", lambda _people: [])
+    monkeypatch.setattr(promote, "members_behind", lambda _people: [])
     await new_price(studio)
     member = await studio.new_member(3)
     await let_it_end(studio, member)

@@ -15,8 +15,8 @@ from studiogate.domain.refusals import Refusal
 from studiogate.flows import events, housekeeping
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings import staff
-from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.bookings import executor, staff
+from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.storage import events as storage
 from studiogate.storage.bookings.read import read_booking, read_waitlist_entry
@@ -56,16 +56,18 @@ class Log:
 
     async def book(self, class_id: UUID, member_id: UUID, **options: Any) -> Any:
         async with self.connection.transaction():
-            wanted = booking_flow.WantedBooking(class_id, member_id, **options)
-            (made,) = await booking_flow.book_together(self.connection, [Asked(WriteContext(self.access), wanted)])
+            wanted = booking_flow.BookClass(class_id, member_id, **options)
+            (made,) = await executor.execute_together(
+                self.connection, [PendingRequest(WriteContext(self.access), wanted)]
+            )
         return json.loads(made.body) if isinstance(made, Stored) else made
 
     async def cancel(self, booking_id: UUID | str) -> Any:
         async with self.connection.transaction():
             row = await self.connection.fetchrow("select class_id, id from bookings where id = $1", booking_id)
-            wanted = cancellation_flow.WantedCancellation(*row)
-            asked = [Asked(WriteContext(self.access), wanted)]
-            (done,) = await cancellation_flow.cancel_together(self.connection, asked)
+            wanted = cancellation_flow.CancelBooking(*row)
+            asked = [PendingRequest(WriteContext(self.access), wanted)]
+            (done,) = await executor.execute_together(self.connection, asked)
         return done.body if isinstance(done, Stored) else done
 
     async def member(self) -> UUID:
@@ -241,8 +243,8 @@ async def test_what_rolls_back_is_not_announced(log: Log) -> None:
     class_id, member = await log.new_class(5), await log.member()
     with pytest.raises(ZeroDivisionError):  # noqa: PT012  the statement before it must be rolled back
         async with log.connection.transaction():
-            wanted = booking_flow.WantedBooking(class_id, member)
-            await booking_flow.book_together(log.connection, [Asked(WriteContext(log.access), wanted)])
+            wanted = booking_flow.BookClass(class_id, member)
+            await executor.execute_together(log.connection, [PendingRequest(WriteContext(log.access), wanted)])
             raise ZeroDivisionError
     assert await log.news() == []
 

@@ -18,9 +18,9 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import catalog, retry
 from studiogate.flows import membership_changes as flow
-from studiogate.flows.bookings.batch import Asked
-from studiogate.flows.bookings.book import WantedBooking, book_together
-from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.cancel import CancelBooking
+from studiogate.flows.bookings.executor import PendingRequest, execute_together
 from studiogate.flows.idempotency import WriteContext
 from studiogate.flows.sales import Sold, sell
 from studiogate.storage import memberships
@@ -57,9 +57,9 @@ def staff(studio: BookingStudio, flow_: Any, *arguments: Any) -> Callable[[], Aw
     return run
 
 
-def asked_to_cancel(studio: BookingStudio, booking: Any) -> Asked[WantedCancellation]:
-    wanted = WantedCancellation(UUID(str(booking["class_id"])), UUID(str(booking["id"])))
-    return Asked(WriteContext(studio.partner), wanted)
+def asked_to_cancel(studio: BookingStudio, booking: Any) -> PendingRequest:
+    wanted = CancelBooking(UUID(str(booking["class_id"])), UUID(str(booking["id"])))
+    return PendingRequest(WriteContext(studio.partner), wanted)
 
 
 async def member_with(studio: BookingStudio, remaining: int) -> tuple[UUID, UUID]:
@@ -69,10 +69,10 @@ async def member_with(studio: BookingStudio, remaining: int) -> tuple[UUID, UUID
 
 async def test_a_booking_takes_the_credit_that_staff_want_to_take(studio: BookingStudio) -> None:
     member, membership = await member_with(studio, 1)
-    wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
+    wanted = BookClass(await studio.new_class(), member, join_waitlist=False)
     _, refusal = await first_then(
         studio,
-        lambda connection: book_together(connection, [Asked(WriteContext(studio.partner), wanted)]),
+        lambda connection: execute_together(connection, [PendingRequest(WriteContext(studio.partner), wanted)]),
         staff(studio, flow.adjust_credits, membership, -1, "Taken."),
     )
     assert faults(refusal) == ["credits"]
@@ -95,7 +95,7 @@ async def test_a_cancellation_returns_a_credit_that_is_adjusted(studio: BookingS
     booking = await studio.booked(await studio.new_class(), member)
     _, state = await first_then(
         studio,
-        lambda connection: cancel_together(connection, [asked_to_cancel(studio, booking)]),
+        lambda connection: execute_together(connection, [asked_to_cancel(studio, booking)]),
         staff(studio, flow.adjust_credits, membership, 4, "A gift."),
     )
     assert state.credits_remaining == await studio.credits(member) == 7
@@ -107,7 +107,7 @@ async def test_a_promotion_takes_the_credit_that_staff_want_to_take(studio: Book
     waiting = await studio.waits(class_id, member)
     _, refusal = await first_then(
         studio,
-        lambda connection: cancel_together(connection, [asked_to_cancel(studio, held)]),
+        lambda connection: execute_together(connection, [asked_to_cancel(studio, held)]),
         staff(studio, flow.adjust_credits, membership, -1, "Taken."),
     )
     assert faults(refusal) == ["credits"]
@@ -140,10 +140,10 @@ async def test_a_pause_and_a_booking(studio: BookingStudio) -> None:
 
 async def test_a_booking_and_a_pause(studio: BookingStudio) -> None:
     member, membership = await member_with(studio, 5)
-    wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
+    wanted = BookClass(await studio.new_class(), member, join_waitlist=False)
     _, state = await first_then(
         studio,
-        lambda connection: book_together(connection, [Asked(WriteContext(studio.partner), wanted)]),
+        lambda connection: execute_together(connection, [PendingRequest(WriteContext(studio.partner), wanted)]),
         staff(studio, flow.pause, membership, Pause()),
     )
     assert (state.status, state.credits_remaining, state.state_version) == ("paused", 4, 3)
@@ -193,10 +193,10 @@ async def test_without_the_lock(studio: BookingStudio, monkeypatch: pytest.Monke
     """Without the member's lock an adjustment overwrites what a booking did meanwhile."""
     monkeypatch.setattr(memberships, "LOCK_MEMBER", memberships.LOCK_MEMBER.replace("for no key update", ""))
     member, membership = await member_with(studio, 5)
-    wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
+    wanted = BookClass(await studio.new_class(), member, join_waitlist=False)
     _, state = await first_then(
         studio,
-        lambda connection: book_together(connection, [Asked(WriteContext(studio.partner), wanted)]),
+        lambda connection: execute_together(connection, [PendingRequest(WriteContext(studio.partner), wanted)]),
         staff(studio, flow.adjust_credits, membership, 1, "A gift."),
     )
     assert state.credits_remaining == 6, "the booking's credit is lost"

@@ -12,11 +12,10 @@ from asyncpg.connection import LoggedQuery
 from studiogate.domain.access import Access
 from studiogate.domain.leads import LeadContact
 from studiogate.flows import leads as lead_flow
-from studiogate.flows.bookings import book as booking_flow
-from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings.batch import Asked
-from studiogate.flows.bookings.book import WantedBooking
-from studiogate.flows.bookings.cancel import WantedCancellation
+from studiogate.flows.bookings import executor
+from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.cancel import CancelBooking
+from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.flows.idempotency import Answers, Stored, WriteContext
@@ -89,21 +88,23 @@ def context(access: Access, key: object) -> WriteContext:
 
 async def book(database: Database, studio: BookingStudio, access: Access, count: int) -> None:
     class_id, members = await studio.new_class(capacity=count), [await studio.new_member() for _ in range(count)]
-    wanted = [WantedBooking(class_id, member) for member in members]
+    wanted = [BookClass(class_id, member) for member in members]
     async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
-        asked = [Asked(context(access, each.member_id), each) for each in wanted]
-        made = await booking_flow.book_together(connection, asked)
+        asked = [PendingRequest(context(access, each.member_id), each) for each in wanted]
+        made = await executor.execute_together(connection, asked)
         assert all(isinstance(each, Stored) for each in made), made
         assert await connection.fetchval(READ) - before < FEW * count
 
 
 async def book_shared(database: Database, studio: BookingStudio, access: Access, count: int) -> list[Any]:
     """Book a seat in each of some classes in one transaction; return the bookings."""
-    wanted = [WantedBooking(await studio.new_class(), await studio.new_member()) for _ in range(count)]
+    wanted = [BookClass(await studio.new_class(), await studio.new_member()) for _ in range(count)]
     async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
-        made = await booking_flow.book_shared(connection, [Asked(context(access, uuid4()), each) for each in wanted])
+        made = await executor.execute_together(
+            connection, [PendingRequest(context(access, uuid4()), each) for each in wanted]
+        )
         assert all(isinstance(each, Stored) for each in made), made
         assert await connection.fetchval(READ) - before < FEW * count
     return [json.loads(each.body) for each in made if isinstance(each, Stored)]
@@ -113,8 +114,8 @@ async def cancel_shared(database: Database, access: Access, bookings: list[Any])
     ids = [(UUID(each["class_id"]), UUID(each["id"])) for each in bookings]
     async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
-        asked = [Asked(context(access, uuid4()), WantedCancellation(*each)) for each in ids]
-        receipts = await cancellation_flow.cancel_shared(connection, asked)
+        asked = [PendingRequest(context(access, uuid4()), CancelBooking(*each)) for each in ids]
+        receipts = await executor.execute_together(connection, asked)
         assert all(isinstance(each, Stored) for each in receipts), receipts
         assert await connection.fetchval(READ) - before < FEW * len(ids)
 
@@ -137,8 +138,8 @@ async def cancel(database: Database, studio: BookingStudio, access: Access, coun
     ids = [UUID(each.json()["id"]) for each in booked]
     async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
-        asked = [Asked(context(access, each), WantedCancellation(class_id, each)) for each in ids]
-        receipts = await cancellation_flow.cancel_together(connection, asked)
+        asked = [PendingRequest(context(access, each), CancelBooking(class_id, each)) for each in ids]
+        receipts = await executor.execute_together(connection, asked)
         assert all(isinstance(each, Stored) for each in receipts), receipts
         assert await connection.fetchval(READ) - before < FEW * count
 

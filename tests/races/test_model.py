@@ -40,7 +40,7 @@ from studiogate.cli.main import main
 from studiogate.domain.bookings import eligibility, entitlement
 from studiogate.flows import doctor, housekeeping
 from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings import promote, shared
+from studiogate.flows.bookings import executor, promote
 from studiogate.runtime import Runtime
 from studiogate.storage import audit, event_changes
 from studiogate.storage.bookings import facts
@@ -295,15 +295,15 @@ class Walk(DeskSteps):
 
     @rule(class_=NUMBERS, first=NUMBERS, size=st.integers(1, 8), join=st.lists(st.booleans(), min_size=8, max_size=8))
     def everybody_books(self, class_: int, first: int, size: int, join: list[bool]) -> None:
-        """All at once, some of them twice: the first is a batch of one, the others share the next ones."""
+        """All at once, some of them twice: the first ones are batches of one, the others share the next ones."""
         members, chosen = list(self.model.suspended), pick(list(self.model.classes.values()), class_)
-        self.app_thread.runtime.class_queue._most = size
+        self.app_thread.runtime.bookings.largest = size
         crowd = [pick(members, first + number) for number in range(len(join))]
         self._do(*[self._booking(chosen, who, joins) for who, joins in zip(crowd, join, strict=True)])
 
     @rule(first=NUMBERS, count=st.integers(2, 8), join=st.booleans())
     def everybody_books_another_class(self, first: int, count: int, join: bool) -> None:
-        """All at once: what finds no free slot shares a transaction."""
+        """All at once: what finds no free slot shares a batch."""
         classes = [each for each in self.model.classes.values() if self._nobody_waits(each.id)][:count]
         members = list(self.model.suspended)
         sent = [self._booking(each, pick(members, first + n), join) for n, each in enumerate(classes[: len(members)])]
@@ -327,7 +327,7 @@ class Walk(DeskSteps):
         """Bookings of one class, all at once, some of them twice."""
         class_id = pick(self.model.bookings, booking).class_id
         bookings = [each for each in self.model.bookings if each.class_id == class_id]
-        self.app_thread.runtime.class_queue._most = size
+        self.app_thread.runtime.bookings.largest = size
         self._do(*[self._cancellation(pick(bookings, booking + number)) for number in range(count)])
 
     @precondition(lambda self: self.model.bookings)
@@ -617,11 +617,11 @@ def no_faults(*_: object, **__: object) -> None:
     return None
 
 
-execute_shared = shared.execute
+execute_batch = executor._Batch.execute
 
 
-async def outcomes_of_others(*arguments: Any) -> list[Any]:
-    return (await execute_shared(*arguments))[::-1]
+async def outcomes_of_others(batch: Any) -> list[Any]:
+    return (await execute_batch(batch))[::-1]
 
 
 def too_much(before: dict[str, Any], _after: dict[str, Any]) -> dict[str, Any]:
@@ -638,7 +638,7 @@ STUDIOS_AGAINST_A_MISTAKE = 400  # at most: it ends where it is noticed, and som
         (promote_entry, "renumber", no_renumbering),
         (cancellation_flow, "plan_promotions", no_promotions),
         (entitlement, "is_paused", no_faults),
-        (shared, "execute", outcomes_of_others),
+        (executor._Batch, "execute", outcomes_of_others),
         pytest.param(promote, "plan_promotions", no_promotions, marks=RARELY_MET),
         pytest.param(eligibility, "waitlist_fault", no_faults, marks=RARELY_MET),
         pytest.param(facts, "count_late_cancels", no_late_cancels, marks=RARELY_MET),

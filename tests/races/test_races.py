@@ -118,7 +118,11 @@ SMALLEST: dict[str, Race] = {
 }
 
 
-MISTAKES_OF_A_BATCH = ("parameters not compared in a batch", "fate shared", "earlier decisions of the batch ignored")
+MISTAKES_OF_A_BATCH = (
+    "parameters not compared in a batch",
+    "fate shared",
+    "earlier decisions of the batch ignored",
+)
 
 
 @sampled(4, "mutants")

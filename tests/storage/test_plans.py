@@ -505,12 +505,12 @@ async def test_what_a_booking_looks_at(large: Large) -> None:
     recorder.plans.clear()
     connection = recorder.as_connection
     booking = await large.row("bookings", "status = 'confirmed' and start_time > now()")
-    wanted = booking_flow.WantedBooking(booking["class_id"], booking["member_id"])
+    wanted = booking_flow.BookClass(booking["class_id"], booking["member_id"])
     assert isinstance(await booking_flow.validate(connection, access, wanted), dict)
     assert isinstance(await cancel.preview(connection, access, str(booking["id"])), str)
     async with recorder.connection.transaction():
         await lock.lock_class(connection, access, booking["class_id"])
-        people = ([booking["member_id"]], booking["class_id"], 100)
+        people = ([booking["member_id"]], [booking["class_id"]], 100)
         await recorder.fetch(lock.LOCK_MEMBERS, large.studio_id, *people)
     credential = await recorder.connection.fetchval("select id from credentials order by md5(id) limit 1")
     assert await keys.find_credential(connection, credential) is not None

@@ -11,7 +11,7 @@ from studiogate.domain.bookings.roster import OpenFees, RosterWarning, roster_wa
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.flows.bookings import attendance, staff_bookings
 from studiogate.storage import class_changes, event_numbering
-from studiogate.storage.bookings import history, lock, roster
+from studiogate.storage.bookings import history, read, roster
 from studiogate.storage.bookings.roster import Seat
 from studiogate.storage.sales_list import PurchaseFilters, list_purchases
 from studiogate.storage.schedule import day
@@ -28,7 +28,7 @@ async def seats(studio: BookingStudio, class_id: UUID) -> list[Seat]:
 
 
 async def warnings(studio: BookingStudio, class_id: UUID) -> dict[str, set[RosterWarning]]:
-    situation = await lock.find_class(studio.api.connection, studio.access, class_id)
+    situation = await read.find_class(studio.api.connection, studio.access, class_id)
     assert situation is not None
     local_day = situation.class_.start_time.astimezone(situation.timezone).date()
     found = await seats(studio, class_id)
@@ -119,7 +119,7 @@ async def test_first_visits_fees_and_birthdays(studio: BookingStudio) -> None:
     await studio.add("purchases", **fee, amount_total=Decimal("15.00"), status="pending", location_id=studio.location)
     await studio.add("purchases", **fee, amount_total=Decimal("7.00"), status="cancelled", location_id=studio.location)
     form = await studio.new_form()
-    situation = await lock.find_class(studio.api.connection, studio.access, class_id)
+    situation = await read.find_class(studio.api.connection, studio.access, class_id)
     assert situation is not None
     local = situation.class_.start_time.astimezone(situation.timezone)
     born = local.date().replace(year=2000) if (local.month, local.day) != (2, 29) else local.date()

@@ -1,55 +1,46 @@
-"""Send requests that share one batch: while their class is locked elsewhere, they gather in its queue."""
+"""Send requests that share one batch: while all slots are taken, they gather."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
-from uuid import UUID, uuid4
 
-import pytest
-
-from studiogate.storage.db import class_queue
-from studiogate.storage.db.class_queue import ClassQueue
-from tests.support.booking_studio import BookingStudio, wire_body
+from studiogate.flows.bookings.scheduler import Scheduler
+from tests.support.booking_studio import BookingStudio
 from tests.support.deadlines import LONG
 from tests.support.direct_client import DirectResponse
 
-WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
-
-async def until_waiting(queue: ClassQueue, requests: int) -> None:
+async def until_waiting(scheduler: Scheduler, requests: int) -> None:
     async with asyncio.timeout(LONG):
-        while queue.waiting < requests:
+        while scheduler.waiting < requests:
             await asyncio.sleep(0)
 
 
+@contextmanager
+def slots(scheduler: Scheduler, free: int) -> Iterator[None]:
+    """Have so many slots during the block, of which none is in use when it begins."""
+    shipped, scheduler._free_slots = scheduler._free_slots, free
+    try:
+        yield
+    finally:
+        scheduler._free_slots += shipped - free
+        scheduler._fill_slots()
+
+
 async def in_one_batch(
-    studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, DirectResponse]]
+    studio: BookingStudio, requests: Sequence[Coroutine[Any, Any, DirectResponse]]
 ) -> list[DirectResponse]:
-    """Send the requests so that they arrive in order and are executed together; return their responses."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_queue, "SHORT_QUEUE", 0)  # however few they are
-        return await _in_one_batch(studio, class_id, requests)
-
-
-async def _in_one_batch(
-    studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, DirectResponse]]
-) -> list[DirectResponse]:
-    queue = studio.api.app._runtime.class_queue
-    async with studio.database.connection() as elsewhere:
-        async with elsewhere.transaction():
-            await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
-            # The first one is executed alone, and waits for the lock; its member does not exist.
-            first = asyncio.create_task(studio.post(wire_body(class_id, uuid4())))
-            async with asyncio.timeout(LONG):
-                while not await studio.api.connection.fetchval(WAITING):
-                    await asyncio.sleep(0.01)
-            sent = []
-            for number, request in enumerate(requests, start=1):
-                sent.append(asyncio.create_task(request))
-                await until_waiting(queue, number)
-        answers = await asyncio.gather(*sent)
-    assert (await first).code == "not_found"
-    return list(answers)
+    """Send the requests so that they arrive in order and begin in one batch; what that does not execute follows, one
+    batch after the other. Return their responses."""
+    scheduler, sent = studio.api.app._runtime.bookings, []
+    with slots(scheduler, 0):
+        for number, request in enumerate(requests, start=1):
+            sent.append(asyncio.create_task(request))
+            await until_waiting(scheduler, number)
+        with slots(scheduler, 1):
+            scheduler._fill_slots()
+            return list(await asyncio.gather(*sent))
 
 
 def is_replay(answer: DirectResponse) -> bool:

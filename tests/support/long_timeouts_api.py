@@ -10,15 +10,15 @@ from contextlib import contextmanager
 
 import pytest
 
+from studiogate.flows.bookings import scheduler
 from studiogate.server import api_process
-from studiogate.storage.db import class_queue, load_shedding, pool, servers, shared_transactions
+from studiogate.storage.db import load_shedding, pool, servers
 
 WAIT_SECONDS = 60.0
 LIMITS = (
     (pool, "ACQUIRE_SECONDS"),
     (servers, "CONNECT_SECONDS"),
-    (class_queue, "MAXIMUM_WAIT_SECONDS"),
-    (shared_transactions, "MAXIMUM_WAIT_SECONDS"),
+    (scheduler, "MAX_WAIT_SECONDS"),
     (load_shedding, "MAXIMUM_WAIT_SECONDS"),
 )
 SHIPPED = [getattr(*limit) for limit in LIMITS]

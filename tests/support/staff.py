@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from studiogate.domain.access import Access, staff_access
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
-from studiogate.flows.bookings.batch import Asked
-from studiogate.flows.bookings.book import WantedBooking, book_together
+from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.executor import PendingRequest, execute_together
 from studiogate.flows.idempotency import Stored, WriteContext
 from tests.support.booking_studio import BookingStudio
 
@@ -68,8 +68,8 @@ async def everything(studio: BookingStudio) -> list[str | None]:
 
 async def book_on(connection: Any, studio: BookingStudio, class_id: UUID, member_id: UUID) -> None:
     """Book inside the transaction of a connection, which then holds the locks of the booking."""
-    asked = Asked(WriteContext(studio.partner), WantedBooking(class_id, member_id))
-    (made,) = await book_together(connection, [asked])
+    asked = PendingRequest(WriteContext(studio.partner), BookClass(class_id, member_id))
+    (made,) = await execute_together(connection, [asked])
     assert isinstance(made, Stored), made
 
 

@@ -69,7 +69,7 @@ KEY_EXPIRES = b"x-service-key-expires"
 log = structlog.get_logger()
 
 
-def _is_for_the_class_queue(request: Request) -> bool:
+def _is_for_the_scheduler(request: Request) -> bool:
     """Return whether a request is a booking or a cancellation, as far as is known before its route is matched."""
     if request.method == "POST":
         return request.path == BOOKINGS
@@ -137,8 +137,8 @@ class PartnerApp:
         # Before any other work: under overload, refusing requests would be most of the work.
         self._runtime.database.shed_if_overloaded()
         if request.method not in READS:
-            if _is_for_the_class_queue(request):
-                self._runtime.class_queue.shared.shed_if_overloaded()
+            if _is_for_the_scheduler(request):
+                self._runtime.bookings.shed_if_overloaded()
             await self._admission.enter()
         match = self._tree.match(request.path)
         if match is not None:

@@ -10,11 +10,11 @@ from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import membership_changes, purchases, sales
-from studiogate.flows.bookings import attendance, book, cancel, desk
-from studiogate.flows.bookings.batch import Asked
-from studiogate.flows.bookings.book import WantedBooking
-from studiogate.flows.bookings.cancel import WantedCancellation
+from studiogate.flows.bookings import attendance, desk, executor
+from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.desk import StaffBooking
+from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import WriteContext
 from studiogate.flows.members import staff as members
 
@@ -22,16 +22,16 @@ PAUSE_IN = timedelta(days=60)
 
 
 async def a_partner_books(day: Day) -> object:
-    wanted = WantedBooking(day.session(UNCOVERED), day.member("Wei Chen"))
-    (outcome,) = await book.book_together(day.connection, [Asked(WriteContext(day.partner), wanted)])
+    wanted = BookClass(day.session(UNCOVERED), day.member("Wei Chen"))
+    (outcome,) = await executor.execute_together(day.connection, [PendingRequest(WriteContext(day.partner), wanted)])
     return outcome
 
 
 async def a_partner_cancels(day: Day) -> object:
     """Late, so it costs a fee; the first on the waitlist gets the seat."""
     class_id = day.session(FULL)
-    wanted = WantedCancellation(class_id, day.booking("Leïla Benali", class_id), "Running late")
-    (outcome,) = await cancel.cancel_together(day.connection, [Asked(WriteContext(day.partner), wanted)])
+    wanted = CancelBooking(class_id, day.booking("Leïla Benali", class_id), "Running late")
+    (outcome,) = await executor.execute_together(day.connection, [PendingRequest(WriteContext(day.partner), wanted)])
     return outcome
 
 

@@ -178,7 +178,7 @@ async def _sample_forever(app: PartnerApp) -> None:
 def _sample(runtime: Runtime, server: uvicorn.Server) -> None:
     metrics.sample_process("api")
     metrics.sample_pool(*runtime.database.use)
-    metrics.CLASS_QUEUE.set(runtime.class_queue.waiting)
+    metrics.CLASS_QUEUE.set(runtime.bookings.waiting)
     metrics.HTTP_CONNECTIONS.set(len(server.server_state.connections))
 
 

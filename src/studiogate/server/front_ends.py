@@ -14,7 +14,7 @@ CONSOLE = "/console"
 class FrontEnds:
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         shared = buckets or Buckets()
-        self._class_queue = runtime.class_queue
+        self._bookings = runtime.bookings
         self.partners = PartnerApp(runtime, shared)
         self.visitors = HostedApp(runtime, shared)
         self.staff = ConsoleApp(runtime, shared)
@@ -22,7 +22,7 @@ class FrontEnds:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"] if scope["type"] == "http" else ""
         if path and scope["method"] in READS:
-            self._class_queue.reads += 1
+            self._bookings.reads += 1
         if path.startswith(PREFIXES):
             await self.visitors(scope, receive, send)
         elif path == CONSOLE or path.startswith(CONSOLE + "/"):

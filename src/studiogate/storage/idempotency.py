@@ -26,13 +26,13 @@ from studiogate.storage.people import EMAIL_LOCK
 KEPT = f"interval '{IDEMPOTENCY_KEY_HOURS} hours'"  # from completion, by the database's clock
 
 # One row per request: whether its key was free and is now locked, and the result that is stored under it. Both are null
-# without a key. ``id`` is what the request is about. ``offset 0`` makes each lookup one by the primary key, also in a
+# without a key. The ids are what the request is about. ``offset 0`` makes each lookup one by the primary key, also in a
 # plan that was made while the table was small.
 CLAIMED = f"""
-    select given.number, given.id, given.class_id, pg_try_advisory_xact_lock(given.lock) as key_is_free, k.fingerprint,
-           k.status, k.body
-    from json_to_recordset(:claims::json)
-        as given(number integer, credential_id text, key text, lock bigint, id uuid, class_id uuid)
+    select given.number, given.class_id, given.member_id, given.booking_id,
+           pg_try_advisory_xact_lock(given.lock) as key_is_free, k.fingerprint, k.status, k.body
+    from json_to_recordset(:claims::json) as given(
+        number integer, credential_id text, key text, lock bigint, class_id uuid, member_id uuid, booking_id uuid)
     left join lateral (
         select * from idempotency_keys k
         where k.studio_id = :studio and k.credential_id = given.credential_id and k.key = given.key
@@ -102,12 +102,14 @@ class Once(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The key of one request in a batch, if it has one, and the ids of the row that it is about and of its class."""
+    """The key of one request in a batch, if it has one, and what it is about: a class, and the member who books or the
+    booking to cancel."""
 
     credential_id: str
     key: str | None
-    row_id: UUID | None = None
-    class_id: UUID | None = None
+    class_id: UUID
+    member_id: UUID | None = None
+    booking_id: UUID | None = None
 
 
 class FirstResult(NamedTuple):
@@ -136,8 +138,9 @@ def claim_rows(claims: Sequence[Claim]) -> str:
             "credential_id": each.credential_id,
             "key": each.key,
             "lock": None if each.key is None else _lock_number(each.credential_id, each.key),
-            "id": each.row_id,
             "class_id": each.class_id,
+            "member_id": each.member_id,
+            "booking_id": each.booking_id,
         }
         for each in claims
     )

@@ -29,7 +29,7 @@ DATABASE_QUEUE = Gauge(
 )
 CLASS_QUEUE = Gauge(
     "studiogate_class_queue_length",
-    "Bookings that wait for their class or for a shared transaction.",
+    "Bookings and cancellations whose batch has not begun.",
     multiprocess_mode="livesum",
 )
 HTTP_CONNECTIONS = Gauge("studiogate_http_connections", "Open HTTP connections.", multiprocess_mode="livesum")

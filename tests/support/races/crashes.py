@@ -10,8 +10,10 @@ from math import inf
 from uuid import UUID
 
 from bench.service import Service, wait_for
+from studiogate.domain.access import Access
 from studiogate.server import supervisor
 from studiogate.server.postgres.embedded import EmbeddedPostgres
+from studiogate.storage import idempotency
 from studiogate.storage.db import pool
 from tests.support.background import beside
 from tests.support.deadlines import LONG
@@ -191,7 +193,7 @@ async def _nothing_open(race_studio: RaceStudio) -> bool:
 
 
 async def _fill_the_pool(race_studio: RaceStudio, pool_size: int) -> tuple[list[str], list[Request]]:
-    """Send as many bookings as the pool has connections, block all of them with our locks, then release them. A machine
+    """Send as many bookings as the pool has connections, block all of them by their keys, then release these. A machine
     that is too slow to block all of them before the first one's lock timeout gets another try.
 
     Return what is wrong, and the requests that were refused with a Retry-After and must be repeated."""
@@ -208,8 +210,8 @@ async def _fill_the_pool(race_studio: RaceStudio, pool_size: int) -> tuple[list[
 
 
 class BlockedBookings:
-    """Bookings that the service has accepted, each for a different class that we have locked: for a single class, most
-    would wait in the service's own queue, without a connection."""
+    """Bookings that the service has accepted, each with a key that we hold: each waits for its key with a connection,
+    while what waits for a class needs none."""
 
     def __init__(self, race_studio: RaceStudio, size: int) -> None:
         self._race_studio, self._size = race_studio, size
@@ -220,14 +222,18 @@ class BlockedBookings:
         members = await self._race_studio.add_members(self._size)
         self._transaction = self._race_studio.connection.transaction()
         await self._transaction.start()
-        await self._race_studio.connection.execute("select from classes where id = any($1) for update", classes)
+        requests = [booking(*each) for each in zip(classes, members, strict=True)]
+        credential_id = self._race_studio.service_key.split("_")[2]
+        for request in requests:
+            await idempotency.claim(self._race_studio.connection, self._access(credential_id), request.key)
         await self._crowd.__aenter__()
         self._since = time.monotonic()
-        triples = zip(self._crowd.clients, classes, members, strict=True)
-        self._sending = [
-            asyncio.create_task(client.send(booking(class_id, member_id))) for client, class_id, member_id in triples
-        ]
+        pairs = zip(self._crowd.clients, requests, strict=True)
+        self._sending = [asyncio.create_task(client.send(request)) for client, request in pairs]
         return self
+
+    def _access(self, credential_id: str) -> Access:
+        return Access(self._race_studio.studio_id, credential_id, frozenset(), None)
 
     async def all_wait(self) -> bool:
         return await _counted(
@@ -240,8 +246,10 @@ class BlockedBookings:
         return await asyncio.gather(*self._sending)
 
     def right(self, call: Call) -> bool:
-        """Return whether it was confirmed, or refused as retryable because we held the lock beyond the lock timeout."""
-        return call.outcome == "confirmed" or (call.outcome == "overloaded" and self._seconds > LOCK_SECONDS)
+        """Return whether it was confirmed, or refused as retryable because we held its key beyond the lock timeout."""
+        return call.outcome == "confirmed" or (
+            call.outcome in ("overloaded", "idempotency_in_progress") and self._seconds > LOCK_SECONDS
+        )
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*self._sending, return_exceptions=True)

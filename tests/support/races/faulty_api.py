@@ -5,8 +5,9 @@ It waits long for everything, except that a statement that waits for a row ends 
 their clients give up: otherwise each would be executed for a client that has gone, and nobody would see a refusal.
 """
 
+from studiogate.flows.bookings import scheduler
 from studiogate.server import api_process
-from studiogate.storage.db import class_queue, pool
+from studiogate.storage.db import pool
 from tests.support import long_timeouts_api
 from tests.support.races import mutants
 from tests.support.races.client import TIMEOUT_SECONDS
@@ -16,6 +17,6 @@ STATEMENT_SECONDS = 2
 if __name__ == "__main__":
     mutants.install()
     long_timeouts_api.wait_long()
-    class_queue.MAXIMUM_WAIT_SECONDS = TIMEOUT_SECONDS / 2
+    scheduler.MAX_WAIT_SECONDS = TIMEOUT_SECONDS / 2
     pool.SESSION["statement_timeout"] = f"{STATEMENT_SECONDS}s"
     api_process.main()

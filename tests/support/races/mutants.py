@@ -5,7 +5,9 @@ mutations. Without a file the process is unchanged.
 """
 
 import asyncio
+import copy
 import os
+import re
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -17,12 +19,12 @@ from studiogate.api.framework import errors
 from studiogate.domain import keys
 from studiogate.domain.bookings.waitlist import plan_promotions
 from studiogate.flows import idempotency as idempotent
-from studiogate.flows.bookings import batch, cancel, promote, shared
+from studiogate.flows.bookings import cancel, executor, promote, scheduler
 from studiogate.server import api_process
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import cancel as cancel_booking
-from studiogate.storage.bookings import create, facts, lock
-from studiogate.storage.db import batches, load_shedding, shared_transactions
+from studiogate.storage.bookings import create, lock, read
+from studiogate.storage.db import load_shedding
 from studiogate.storage.db import pool as database
 from studiogate.storage.db.statement import Statement
 from tests.support import long_timeouts_api
@@ -32,58 +34,70 @@ KEYS_LATER_SECONDS = 0.2  # long enough for nearly every kill to hit it
 Function = Callable[..., Any]
 release = database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up
-lock_to_book, record_bookings = lock.lock_to_book, create.record_bookings
-lock_to_cancel, record_cancellations = lock.lock_to_cancel, cancel_booking.record_cancellations
-execute_batch = batch.Execution.__call__
+lock_batch, record_bookings = lock.lock_batch, create.record_bookings
+record_cancellations = cancel_booking.record_cancellations
+execute_batch, run_statement = executor.execute, Statement.rows
+fill_slots = scheduler.Scheduler._fill_slots
 releases = count(1)
-CLAIM_ALL = Statement(f"with claimed as ({idempotency.CLAIMED}) {idempotency.NOT_TO_EXECUTE}")
+CLASS_LOCK, MEMBER_LOCK = "for no key update of c", "for no key update of m"
+LOCKING, UNLOCKED = "lock_booking_members", "unlocked_booking_members"
+ONE_AT_A_TIME = "select pg_advisory_xact_lock(20260001)"
 
 
 async def _nothing(*_: object, **__: object) -> None:
     pass
 
 
-async def _claimed(connection: Any, access: Any, claims: Any) -> Any:
-    rows = idempotency.claim_rows(claims)
-    return idempotency.not_to_execute(await CLAIM_ALL.row(connection, studio=access.studio_id, claims=rows))
+def _without(locks: str, text: str) -> str:
+    return re.sub(locks + "( skip locked)?", "", text)
 
 
-async def _holders(connection: Any, access: Any, claims: Any) -> Any:
-    rows = await connection.fetch(
-        "select member_id from bookings where studio_id = $1 and id = any($2)",
-        access.studio_id,
-        [each.row_id for each in claims],
-    )
-    return [row["member_id"] for row in rows]
+def _unlocked_statement(*, classes: bool, members: bool) -> Statement:
+    """The statement that begins a batch, without some of its locks."""
+    statement = copy.copy(lock.LOCK_BATCH)
+    if not classes:
+        statement._text = _without(CLASS_LOCK, statement._text)
+    if not members:
+        statement._text = statement._text.replace(LOCKING, UNLOCKED)
+    return statement
 
 
-async def _find_class_only(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
-    found, holders = await _claimed(connection, access, claims), await _holders(connection, access, claims)
-    return lock.LockedClass(await lock.find_class(connection, access, class_id), found, False, None, holders)
+NO_CLASS_LOCKED = _unlocked_statement(classes=False, members=True)
+NO_MEMBER_LOCKED = _unlocked_statement(classes=True, members=False)
+NOTHING_LOCKED = _unlocked_statement(classes=False, members=False)
 
 
-async def _lock_class_only(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
-    found, holders = await _claimed(connection, access, claims), await _holders(connection, access, claims)
-    return lock.LockedClass(await lock.lock_class(connection, access, class_id), found, True, None, holders)
+async def _define_unlocked(connection: Any) -> None:
+    """Define the function that locks members once more, without its locks."""
+    if await connection.fetchval("select to_regproc($1) is null", UNLOCKED):
+        await connection.execute(ONE_AT_A_TIME)
+        source = await connection.fetchval("select pg_get_functiondef($1::regproc)", LOCKING)
+        await connection.execute(_without(MEMBER_LOCK, source).replace(LOCKING, UNLOCKED))
 
 
-async def _read_facts_and_then_lock(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
-    found, members = await _claimed(connection, access, claims), [each.row_id for each in claims]
-    situation = await lock.find_class(connection, access, class_id)
-    if situation is None:
-        return lock.LockedClass(None, found, False)
-    people = await facts.look_at_people(connection, access, situation, members, depth=0)
-    situation = await lock.lock_class(connection, access, class_id)
-    await lock.lock_members(connection, access, class_id, members)
-    return lock.LockedClass(situation, found, True, people)
+async def _run_without_class_locks(statement: Statement, connection: Any, **values: Any) -> Any:
+    return await run_statement(NO_CLASS_LOCKED if statement is lock.LOCK_BATCH else statement, connection, **values)
 
 
-async def _book_without_the_key(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
-    return await lock_to_book(connection, access, class_id, [each._replace(key=None) for each in claims])
+async def _run_without_member_locks(statement: Statement, connection: Any, **values: Any) -> Any:
+    if statement is lock.LOCK_BATCH:
+        await _define_unlocked(connection)
+        statement = NO_MEMBER_LOCKED
+    return await run_statement(statement, connection, **values)
 
 
-async def _cancel_without_the_key(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
-    return await lock_to_cancel(connection, access, class_id, [each._replace(key=None) for each in claims])
+async def _read_facts_and_then_lock(connection: Any, access: Any, claims: Any) -> Any:
+    await _define_unlocked(connection)
+    values = {"studio": access.studio_id, "locations": access.location_ids, "depth": 0}
+    rows = await run_statement(NOTHING_LOCKED, connection, claims=idempotency.claim_rows(claims), **values)
+    read_before = {row["id"]: lock._locked_class(row).people for row in rows if row["id"] is not None}
+    locked = await lock_batch(connection, access, claims)
+    classes = {key: each._replace(people=read_before.get(key)) for key, each in locked.classes.items()}
+    return locked._replace(classes=classes)
+
+
+async def _lock_without_the_keys(connection: Any, access: Any, claims: Any) -> Any:
+    return await lock_batch(connection, access, [each._replace(key=None) for each in claims])
 
 
 async def _record_without_the_key(connection: Any, access: Any, classes: Any, new: Any) -> Any:
@@ -95,14 +109,14 @@ async def _record_cancellations_without_the_key(connection: Any, access: Any, ca
     await record_cancellations(connection, access, [each._replace(once=None) for each in cancellations])
 
 
-async def _remember_later(execution: Any, asked: Any, _short_waits_until: Any) -> Any:
+async def _remember_later(pool: database.Database, batch: Any) -> Any:
     """Commit the effects first, and their keys in a separate transaction."""
-    bare = [each._replace(context=each.context._replace(once=None)) for each in asked]
-    async with execution.database.transaction() as connection:
-        fates = await execution.together(connection, bare)
+    bare = [each._replace(context=each.context._replace(once=None)) for each in batch]
+    async with pool.transaction() as connection:
+        fates = await executor._Batch(connection, bare).execute()
     await asyncio.sleep(KEYS_LATER_SECONDS)
-    async with execution.database.transaction() as connection:
-        for (context, _), fate in zip(asked, fates, strict=True):
+    async with pool.transaction() as connection:
+        for (context, _), fate in zip(batch, fates, strict=True):
             first = await idempotency.claim(connection, context.access, context.once.key)
             if first is None and isinstance(fate, idempotent.Stored):
                 await idempotency.remember(connection, context.access, context.once, *fate)
@@ -126,8 +140,8 @@ def _repeat_anew(_context: Any, _first: Any, response: Any) -> idempotent.Replay
     return idempotent.Replay(response.status, response.body.replace(b",", b", "))
 
 
-async def _share_one_fate(execution: Any, asked: Any, *further: Any) -> Any:
-    fates = await execute_batch(execution, asked, *further)
+async def _share_one_fate(pool: database.Database, batch: Any) -> Any:
+    fates = await execute_batch(pool, batch)
     return [fates[0]] * len(fates)
 
 
@@ -173,8 +187,9 @@ async def _never_wait(pool: database.Database) -> database.Connection:
     return pool._take_idle() or await pool._connect()
 
 
-async def _execute_at_once(_transactions: Any, _row: Any, run: Any, _share: Any, request: Any) -> Any:
-    return await batches.execute_alone(run, request)
+def _slots_without_bound(queue: Any, *_: object) -> bool:
+    queue._free_slots = max(queue._free_slots, 1)
+    return bool(fill_slots(queue))
 
 
 def _no_headers(*_: object) -> list[Any]:
@@ -185,42 +200,23 @@ def _leave_at_once(*_: object, **__: object) -> None:
     os._exit(0)
 
 
-async def _share_nothing(_execution: Any, asked: Any) -> Any:
-    return [shared_transactions.TO_EXECUTE_ALONE] * len(asked)
-
-
-# With a mistake in what executes one request, all are executed that way.
-NOTHING_SHARED = (shared.SharedExecution, "__call__", _share_nothing)
-
 MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
-    "class lock skipped": [
-        NOTHING_SHARED,
-        (lock, "lock_class", lock.find_class),
-        (lock, "lock_to_book", _find_class_only),
-        (lock, "lock_to_cancel", _find_class_only),
-    ],
-    "member lock skipped": [
-        NOTHING_SHARED,
-        (lock, "lock_members", _nothing),
-        (lock, "lock_to_book", _lock_class_only),
-        (lock, "lock_to_cancel", _lock_class_only),
-    ],
-    "facts read before the lock": [NOTHING_SHARED, (lock, "lock_to_book", _read_facts_and_then_lock)],
+    "class lock skipped": [(lock, "lock_class", read.find_class), (Statement, "rows", _run_without_class_locks)],
+    "member lock skipped": [(lock, "lock_members", _nothing), (Statement, "rows", _run_without_member_locks)],
+    "facts read before the lock": [(lock, "lock_batch", _read_facts_and_then_lock)],
     "key not claimed": [
-        NOTHING_SHARED,
         (idempotency, "claim", _nothing),
         (idempotency, "remember_all", _nothing),
-        (lock, "lock_to_book", _book_without_the_key),
+        (lock, "lock_batch", _lock_without_the_keys),
         (create, "record_bookings", _record_without_the_key),
-        (lock, "lock_to_cancel", _cancel_without_the_key),
         (cancel_booking, "record_cancellations", _record_cancellations_without_the_key),
-        (batch, "identity", lambda context: ("", str(id(context)))),
+        (executor, "identity", lambda context: ("", str(id(context)))),
     ],
-    "key remembered later": [NOTHING_SHARED, (batch.Execution, "_in_one_transaction", _remember_later)],
-    "parameters not compared": [(batch, "replay", _replay_to_anybody), (batch, "_repeated", _repeat_to_anybody)],
-    "parameters not compared in a batch": [(batch, "_repeated", _repeat_to_anybody)],
-    "answer rendered anew": [(batch, "replay", _render_anew), (batch, "_repeated", _repeat_anew)],
-    "fate shared": [NOTHING_SHARED, (batch.Execution, "__call__", _share_one_fate)],
+    "key remembered later": [(executor, "_in_one_transaction", _remember_later)],
+    "parameters not compared": [(executor, "replay", _replay_to_anybody), (executor, "_repeated", _repeat_to_anybody)],
+    "parameters not compared in a batch": [(executor, "_repeated", _repeat_to_anybody)],
+    "answer rendered anew": [(executor, "replay", _render_anew), (executor, "_repeated", _repeat_anew)],
+    "fate shared": [(executor, "execute", _share_one_fate)],
     "earlier decisions of the batch ignored": [(promote, "after_booking", _leave_the_state)],
     "promotion skipped": [
         (promote, "plan_promotions", _no_promotions),
@@ -238,11 +234,11 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "lines without end": [
         (load_shedding.WaitEstimate, "would_time_out", _never),
         (database.Database, "_wait_for_connection", _wait_without_end),
-        (batches.WaitingRequests, "_give_up", _never),
+        (scheduler.Scheduler, "_is_over", lambda _queue, request: request.result.done()),
     ],
     "connections without bound": [
         (database.Database, "acquire", _never_wait),
-        (shared_transactions.SharedTransactions, "submit", _execute_at_once),
+        (scheduler.Scheduler, "_fill_slots", _slots_without_bound),
     ],
     "no Retry-After": [(errors, "_headers_of", _no_headers)],
     "drain skipped": [(uvicorn.Server, "shutdown", _leave_at_once)],

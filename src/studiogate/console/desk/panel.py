@@ -14,7 +14,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.staff import Permission
-from studiogate.storage.bookings import lock, roster
+from studiogate.storage.bookings import read, roster
 from studiogate.storage.bookings.roster import MOST_PEOPLE, Waiting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day
@@ -83,7 +83,7 @@ def sees_people(request: ConsoleRequest, class_: DayClass) -> bool:
 
 async def read_panel(connection: Connection, request: ConsoleRequest, card: ClassCard) -> Panel:
     access, class_ = request.access, card.class_
-    situation = await lock.find_class(connection, access, class_.id)
+    situation = await read.find_class(connection, access, class_.id)
     if situation is None:
         raise AssertionError("a class that was found has a policy")
     if not sees_people(request, class_):
@@ -107,7 +107,7 @@ async def read_row(
 ) -> SeatRow | None:
     """Return one line of the roster."""
     class_ = card.class_
-    situation = await lock.find_class(connection, request.access, class_.id)
+    situation = await read.find_class(connection, request.access, class_.id)
     seats = await roster.seats_of_class(connection, request.access, class_.id, class_.start_time, booking_id)
     if situation is None or not seats:
         return None

@@ -14,7 +14,7 @@ from studiogate.domain.forms.link_mails import LINK_LIFE
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.forms import staff as forms
-from studiogate.storage.bookings import lock
+from studiogate.storage.bookings import read
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted
 from studiogate.storage.forms.hosted import PageMember
@@ -37,7 +37,7 @@ async def _wanted(connection: Connection, request: ConsoleRequest, member: str) 
     member_id = as_id(member)
     if card is None or member_id is None:
         return None
-    situation = await lock.find_class(connection, request.access, card.class_.id)
+    situation = await read.find_class(connection, request.access, card.class_.id)
     found = await hosted.find_page_member(connection, request.access, member_id)
     if situation is None or found is None or situation.policy.waiver_form_id is None:
         return None

@@ -20,7 +20,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.bookings import book as validation
 from studiogate.flows.bookings import desk
-from studiogate.flows.bookings.book import WantedBooking
+from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.schedule import day as day_storage
@@ -75,7 +75,7 @@ async def _confirm(request: ConsoleRequest, connection: Connection, member: Reco
     if wire is None:
         return request.not_found()
     class_ = _shown(request, json.loads(wire))
-    wanted = WantedBooking(class_id, member["id"])
+    wanted = BookClass(class_id, member["id"])
     verdict = await validation.validate(connection, request.access, wanted)
     reasons = [] if isinstance(verdict, Refusal) else verdict["reasons"]
     has_spots = class_["spot_selection_mode"] is not None

@@ -10,7 +10,7 @@ from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.instants import overlaps
 from studiogate.flows.bookings.staff import cancellation_of
 from studiogate.storage.bookings import affected as storage
-from studiogate.storage.bookings import facts, lock
+from studiogate.storage.bookings import facts, read
 from studiogate.storage.db.pool import Connection
 
 
@@ -26,7 +26,7 @@ class AffectedMember(NamedTuple):
 
 async def by_cancelling(connection: Connection, access: Access, class_id: UUID) -> list[AffectedMember] | None:
     """Return who would lose a booking if the class were cancelled now, and the credits that they would get back."""
-    situation = await lock.find_class(connection, access, class_id)
+    situation = await read.find_class(connection, access, class_id)
     if situation is None:
         return None
     holders = await storage.read_holders(connection, access, class_id)

@@ -79,7 +79,7 @@ async def book_for_member(
 async def _sell(connection: Connection, access: Access, wanted: StaffBooking, order: Order) -> Refusal | None:
     """Sell what is ordered, inside the transaction of the booking; return why not. A sale locks its member, so all
     members whom the booking may lock are locked before it, by id."""
-    await desk.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
+    await lock.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
     sold = await sales.sell(connection, access, order)
     return sold if isinstance(sold, Refusal) else None
 

@@ -83,7 +83,7 @@ async def _lock(connection: Connection, access: Access, wanted: Move) -> tuple[C
         if situation is None:
             return NOT_FOUND if class_id == old_class_id else Refusal(Code.NOT_FOUND, param="class_id")
         situations[class_id] = situation
-    await desk.lock_members_of_classes(connection, access, [member_id], list(situations))
+    await lock.lock_members_of_classes(connection, access, [member_id], list(situations))
     owner = await desk.member_of_booking(connection, access, wanted.booking_id)
     lock.check_owner(owner or member_id, [member_id])
     return situations[wanted.class_id], member_id

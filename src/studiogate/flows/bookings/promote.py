@@ -8,6 +8,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.eligibility import BookingDecision
+from studiogate.domain.bookings.entitlement import is_behind
 from studiogate.domain.bookings.facts import (
     ClassFacts,
     LiveBooking,
@@ -25,11 +26,12 @@ from studiogate.domain.bookings.waitlist import (
     promotion_is_open,
     seats_open_to_newcomers,
 )
-from studiogate.flows.bookings import announce, due_memberships
+from studiogate.flows.bookings import announce
 from studiogate.flows.memberships import catch_up
 from studiogate.storage.bookings import facts, read
 from studiogate.storage.bookings import lock as booking_locks
 from studiogate.storage.bookings import promote as promote_entry
+from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.create import NewBooking
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.bookings.promote import TakenSeat
@@ -81,7 +83,7 @@ async def _read_people(
     if concerned.lock and not concerned.preview:
         await booking_locks.lock_members(connection, access, situation.class_.id, concerned.member_ids, depth=depth)
     people = await facts.look_at_people(connection, access, situation, concerned.member_ids, depth=depth)
-    behind = due_memberships.members_behind(people)
+    behind = members_behind(people)
     if not behind:
         return people
     async with _undone(connection) if concerned.preview else nullcontext():
@@ -89,6 +91,16 @@ async def _read_people(
             await booking_locks.lock_members(connection, access, situation.class_.id, behind)
         await catch_up(connection, access, behind)
         return await facts.look_at_people(connection, access, situation, concerned.member_ids, depth=depth)
+
+
+def members_behind(people: PeopleSituation) -> list[UUID]:
+    """Return the members with a membership that is usable again once what is due has been applied.
+
+    Housekeeping renews memberships and ends pauses, but may be a minute behind, or down. A member must not be refused,
+    nor be overtaken on a waitlist, because of that.
+    """
+    members = [*people.members.values(), *(entry.member for entry in people.waiting)]
+    return [each.id for each in members if any(is_behind(held, people.now) for held in each.memberships)]
 
 
 @asynccontextmanager
@@ -189,8 +201,8 @@ def after_booking(
 ) -> tuple[ClassSituation, PeopleSituation]:
     """Return the class and its people after a new booking, for the next decision of the same batch.
 
-    A new waitlist entry is not added to ``waiting``: it joined because all free seats are reserved for others, and a
-    batch of bookings frees none.
+    A new waitlist entry is not added to ``waiting``: it joined because all free seats are reserved for others, and
+    before a cancellation frees one, waiting members are read again.
     """
     decision, class_ = new.decision, situation.class_
     if new.position is not None:
@@ -207,6 +219,18 @@ def after_booking(
     return situation._replace(class_=class_), people._replace(waiting=waiting, spots=spots)
 
 
+def after_cancellation(people: PeopleSituation, new: NewCancellation) -> PeopleSituation:
+    """Return the people of a class without waiting members after a cancellation, for the next decision."""
+    booking, cancellation = new.booking, new.cancellation
+    member = people.members.get(booking.member_id)
+    if member is not None:
+        returned, to = cancellation.credits_returned, cancellation.membership_id
+        held = tuple(_with_credits(each, returned) if each.id == to else each for each in member.memberships)
+        people.members[member.id] = member._replace(memberships=held, live_booking=None)
+    spots = tuple(spot._replace(held=spot.held and spot.id != booking.class_spot_id) for spot in people.spots)
+    return people._replace(spots=spots)
+
+
 def _seated(member: MemberFacts, entry: WaitingEntry, verdict: Promote) -> MemberFacts:
     live = LiveBooking(entry.booking_id, BookingStatus.CONFIRMED)
     return _paid_by(member, verdict)._replace(live_booking=live)
@@ -221,9 +245,13 @@ def _with_held(spots: tuple[SpotFacts, ...], taken: Collection[UUID | None]) -> 
 
 
 def _paid(membership: MembershipFacts, verdict: Promote) -> MembershipFacts:
-    if membership.id != verdict.membership_id or membership.credits_remaining is None:
+    return _with_credits(membership, -verdict.credits_taken) if membership.id == verdict.membership_id else membership
+
+
+def _with_credits(membership: MembershipFacts, more: int) -> MembershipFacts:
+    if membership.credits_remaining is None:
         return membership
-    return membership._replace(credits_remaining=membership.credits_remaining - verdict.credits_taken)
+    return membership._replace(credits_remaining=membership.credits_remaining + more)
 
 
 def open_seats(situation: ClassSituation, people: PeopleSituation) -> int:

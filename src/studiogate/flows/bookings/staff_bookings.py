@@ -14,8 +14,9 @@ from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_prom
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited
-from studiogate.flows.bookings import cancel, due_memberships, promote
-from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.bookings import executor, promote
+from studiogate.flows.bookings.cancel import CancelBooking
+from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.memberships import catch_up
 from studiogate.flows.staff_flow import staff_flow
@@ -53,7 +54,7 @@ async def promote_entry(
     if refusal is not None or entry.position is None:
         return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
     people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
-    if member_id in due_memberships.members_behind(people):
+    if member_id in promote.members_behind(people):
         await catch_up(connection, access, [member_id])
         people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
     chosen = _entry_of(people, entry_id)
@@ -93,11 +94,12 @@ async def cancel_for_studio(
     connection: Connection, access: Access, booking_id: UUID, reason: str | None
 ) -> dict[str, Any] | Refusal:
     """Cancel a booking and promote into its seat; return the receipt. Must run inside a transaction."""
-    class_id = await read.class_of_booking(connection, access, booking_id)
-    if class_id is None:
+    found = await read.class_and_member(connection, access, booking_id)
+    if found is None:
         return NOT_FOUND
-    wanted = cancel.WantedCancellation(class_id, booking_id, reason, CancellationCause.STUDIO)
-    (done,) = await cancel.cancel_together(connection, [Asked(WriteContext(access), wanted)])
+    class_id, member_id = found
+    wanted = CancelBooking(class_id, booking_id, reason, CancellationCause.STUDIO, member_id)
+    (done,) = await executor.execute_together(connection, [PendingRequest(WriteContext(access), wanted)])
     if not isinstance(done, Stored):
         return done if isinstance(done, Refusal) else NOT_FOUND
     receipt: dict[str, object] = json.loads(done.body)

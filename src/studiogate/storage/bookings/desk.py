@@ -1,27 +1,9 @@
-"""Reads and locks of bookings by staff."""
+"""Reads of bookings by staff."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
-
-# All waiting members of the classes, not only the first ones: everybody who may be promoted is then locked in one
-# order. $1 studio, $2 members, $3 classes.
-LOCK_MEMBERS_OF_CLASSES = """
-    select m.id from members m
-    where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
-        select w.member_id from waitlist_entries w
-        where w.studio_id = $1 and w.class_id = any($3::uuid[]) and w.status = 'waiting')))
-    order by m.id
-    for no key update"""
-
-
-async def lock_members_of_classes(
-    connection: Connection, access: Access, member_ids: Sequence[UUID], class_ids: Sequence[UUID]
-) -> None:
-    """Lock the given members and all waiting members of the classes, by id. The classes are locked."""
-    await connection.fetch(LOCK_MEMBERS_OF_CLASSES, access.studio_id, list(member_ids), list(class_ids))
 
 
 async def instructor_of_class(connection: Connection, access: Access, class_id: UUID) -> UUID | None:

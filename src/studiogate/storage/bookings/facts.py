@@ -50,28 +50,10 @@ MEMBERS = """
     select json_build_object(
         'members', booking_facts($1, $2, $3::uuid[] || array(select member_id from waiting), $4, $5),
         'waiting', (select coalesce(json_agg(waiting order by position), '[]') from waiting),
-        'spots', (select coalesce(json_agg(json_build_object('id', p.id, 'label', p.label, 'held', exists (
-                      select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
-                      and b.status <> 'cancelled'))), '[]')
-                  from classes c join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
-                  where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null),
+        'spots', class_spots($1, $2),
         'now', clock_timestamp())::text"""
 
-BOOKINGS = f"""
-    select row_to_json(w)::text from (
-        select b.id, b.class_id, b.member_id, b.status, b.policy::text, b.membership_id, b.credits_taken,
-               b.class_spot_id, b.promoted_at,
-               (select k.id from booking_cancellations k
-                where k.studio_id = b.studio_id and k.booking_id = b.id) as cancellation_id,
-               (select row_to_json(s) from memberships s
-                where s.studio_id = b.studio_id and s.id = b.membership_id) as membership,
-               case when b.status = 'waitlisted' then (
-                   select row_to_json(e) from waitlist_entries e where e.studio_id = b.studio_id
-                   and e.booking_id = b.id and e.status in ({OPEN_ENTRY})) end as entry,
-               clock_timestamp() as now
-        from bookings b
-        where b.studio_id = $1 and b.id = any($2::uuid[])
-    ) w"""
+BOOKINGS = "select cancellation_facts($1, $2)::text"
 
 # $3: late cancellations since then count against the free ones.
 LATE_CANCELS = """
@@ -167,24 +149,32 @@ async def look_at_people(
     return PeopleSituation(
         {member_id: _member(situation, each, situation.policy) for member_id, each in rows.items()},
         tuple(_waiting(situation, each, rows[read_id(each["member_id"])]) for each in row["waiting"]),
-        tuple(SpotFacts(read_id(each["id"]), each["label"], each["held"]) for each in row["spots"]),
+        _spots(row["spots"] or []),
         _instant(row["now"]),
     )
 
 
-def members_only(situation: ClassSituation, facts: str, now: datetime) -> PeopleSituation:
-    """Return a situation with the facts of some members, for when neither waiting members nor spots matter."""
-    members = [_member(situation, each, situation.policy) for each in json.loads(facts)]
-    return PeopleSituation({member.id: member for member in members}, (), (), now)
+def people_who_book(situation: ClassSituation, members: str, spots: str | None, now: datetime) -> PeopleSituation:
+    """Return the facts of members, as ``booking_facts`` returned them, for when no waiting members matter."""
+    found = [_member(situation, each, situation.policy) for each in json.loads(members)]
+    return PeopleSituation({member.id: member for member in found}, (), _spots(json.loads(spots or "[]")), now)
+
+
+def _spots(rows: list[dict[str, Any]]) -> tuple[SpotFacts, ...]:
+    return tuple([SpotFacts(read_id(each["id"]), each["label"], each["held"]) for each in rows])
 
 
 async def look_at_bookings(
     connection: Connection, access: Access, booking_ids: Sequence[UUID | str], classes: Sequence[ClassSituation]
 ) -> dict[UUID, BookingSituation]:
     """Return the facts of bookings of these classes by id. One without a policy (an imported one) has its class's."""
-    rows = await connection.fetch(BOOKINGS, access.studio_id, booking_ids)
+    return bookings_to_cancel(await connection.fetchval(BOOKINGS, access.studio_id, booking_ids), classes)
+
+
+def bookings_to_cancel(rows: str, classes: Sequence[ClassSituation]) -> dict[UUID, BookingSituation]:
+    """Return the facts of bookings of these classes, as ``cancellation_facts`` returned them."""
     policy_of = {each.class_.id: each.policy for each in classes}
-    found = [_booking_situation(json.loads(row[0]), policy_of) for row in rows]
+    found = [_booking_situation(row, policy_of) for row in json.loads(rows)]
     return {each.booking.id: each for each in found}
 
 

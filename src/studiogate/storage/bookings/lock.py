@@ -1,244 +1,149 @@
-"""The locks of the booking flows, always in the same order: idempotency key, class row, then member rows by id.
+"""The locks of the booking flows, always in the same order: idempotency key, class rows, then member rows.
 
 A statement that waits for a lock sees the fresh locked row but stale other rows, so members, bookings and spots are
 read by the next statement, or by a volatile function, which takes its own snapshot. ``no key update`` is sufficient,
 and lets foreign key checks of other transactions pass.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+import asyncpg
+
 from studiogate.domain.access import Access
+from studiogate.storage.bookings import facts
 from studiogate.storage.bookings.facts import (
     CLASS_COLUMNS,
     CLASS_SOURCES,
+    WAITING_LOOKED_AT,
+    BookingSituation,
     ClassSituation,
     PeopleSituation,
     class_situation,
-    members_only,
 )
-from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
-from studiogate.storage.db.shared_transactions import TO_EXECUTE_ALONE, TRY_AGAIN, NotShared
+from studiogate.storage.bookings.read import FIND_CLASS, FIND_CLASS_OF_BOOKING, class_of
+from studiogate.storage.db.pool import Connection, OverloadedError, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
-from studiogate.storage.idempotency import (
-    CLAIMED,
-    NOT_TO_EXECUTE,
-    Claim,
-    Found,
-    claim_rows,
-    not_to_execute,
-)
+from studiogate.storage.idempotency import CLAIMED, NOT_TO_EXECUTE, Claim, Found, claim_rows, not_to_execute
 
-PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
+THE_CLASS = " for no key update of c"
+LOCK_CLASS = FIND_CLASS + THE_CLASS
+LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + THE_CLASS
+LOCK_CLASS_OF_ENTRY = class_of("waitlist_entries") + THE_CLASS
 
-FIND_CLASS = f"""
-    select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
-    where c.studio_id = $1 and c.id = $2 and {PERMITTED}"""
-LOCK_CLASS = FIND_CLASS + " for no key update of c"
-
-
-def _class_of(table: str) -> str:
-    """Return the statement that finds the class and the member of a booking or of a waitlist entry.
-
-    The class never changes, and the member only by a merge of duplicates, so both may be read before the lock;
-    ``check_owner`` notices a merge. Not by a join: a plan made while there were few classes would scan all of them.
-    """
-    return f"""
-    select {CLASS_COLUMNS}, (select b.member_id from {table} b where b.studio_id = $1 and b.id = $2) as member_id
-    from classes c {CLASS_SOURCES}
-    where c.studio_id = $1 and c.id = (select b.class_id from {table} b where b.studio_id = $1 and b.id = $2)
-    and {PERMITTED}"""
-
-
-FIND_CLASS_OF_BOOKING = _class_of("bookings")
-LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
-LOCK_CLASS_OF_ENTRY = _class_of("waitlist_entries") + " for no key update of c"
-
-# Keys, class and members are locked by one statement, in this order: each part reads the one before it. If no request
-# is left to execute, because its key has a result or is held by another transaction, nothing else is locked. No member
-# is locked while others wait for a free seat: then a separate statement locks several, by id.
+# Keys, classes and members of a batch are locked by one statement, in this order: each part reads the one before it.
+# Of requests whose key has a result, or is held by another transaction, nothing else is locked.
 #
-# Once all are locked, the facts of the members are read by a function that takes its own snapshot. This does not apply
-# to a class with spots, which uses another statement.
-NOBODY_WAITS_FOR_A_SEAT = "(class.waitlist_count = 0 or class.booked_count >= class.capacity)"
-CLAIMED_CLASS = f"""
-    claimed as materialized ({CLAIMED}),
+# The class of the oldest request is waited for, while the transaction holds nothing but keys; the other classes are
+# taken only if they are free. Members are locked, and all facts read, by a function that takes its own snapshots.
+#
+# One row per class. The first one also has the requests that are not to be executed.
+WANTED_CLASS = f"""
+    select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
+    where c.studio_id = :studio and (:locations::uuid[] is null or c.location_id = any(:locations))"""
+LOCK_BATCH = Statement(f"""
+    with claimed as materialized ({CLAIMED}),
     wanted as materialized (
-        select array_agg(id) as ids from claimed where key_is_free is not false and status is null),
-    class as materialized (
-        select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
-        where c.studio_id = :studio and c.id = :class_id and (select ids from wanted) is not null
-        and (:locations::uuid[] is null or c.location_id = any(:locations))
-        for no key update of c)"""
-LOCK_TO_BOOK = Statement(f"""
-    with {CLAIMED_CLASS}, locked as materialized (
-        select m.id from class, members m
-        where m.studio_id = :studio and m.id = any((select ids from wanted)::uuid[])
-        and {NOBODY_WAITS_FOR_A_SEAT}
-        order by m.id for no key update of m)
-    select first.*, class.*, locked.ids is not null as members_are_locked,
-           case when locked.ids is not null and class.spot_selection_mode is null
-                then booking_facts(:studio, class.id, locked.ids, class.start_time, class.end_time)::text end as facts,
-           clock_timestamp() as now
-    from ({NOT_TO_EXECUTE}) first left join class on true
-    left join (select array_agg(id) as ids from locked) locked on true""")
+        select number, class_id, member_id, booking_id from claimed
+        where key_is_free is not false and status is null),
+    oldest as materialized (select class_id from wanted order by number limit 1),
+    first_class as materialized ({WANTED_CLASS} and c.id = (select class_id from oldest){THE_CLASS}),
+    other_classes as materialized (
+        {WANTED_CLASS} and c.id = any(array(
+            select class_id from wanted
+            where class_id <> (select class_id from oldest) and (select count(*) from first_class) >= 0))
+        {THE_CLASS} skip locked),
+    class as materialized (select * from first_class union all select * from other_classes),
+    taken as materialized (
+        select array_agg(class_id order by number) as classes, array_agg(member_id order by number) as members,
+               array_agg(booking_id order by number) as bookings
+        from wanted where class_id in (select id from class)),
+    asked as (
+        select class_id, row_number() over (order by min(number)) as place from wanted group by class_id)
+    select first.*, class.*, asked.class_id, people.is_moving, people.members::text, people.spots::text,
+           people.bookings::text, people.busy, people.now,
+           class.id is null and exists (
+               select from classes c where c.studio_id = :studio and c.id = asked.class_id
+               and (:locations is null or c.location_id = any(:locations))) as is_locked_elsewhere
+    from asked
+    full join (select not_to_execute.*, 1 as place from ({NOT_TO_EXECUTE}) not_to_execute) first using (place)
+    left join class on class.id = asked.class_id
+    left join (select people.* from taken, lock_booking_members(
+                   :studio, taken.classes, taken.members, taken.bookings, :depth::integer) people
+               where taken.classes is not null) people on people.class_id = asked.class_id""")
 
-# The same for bookings that may be cancelled. Their members are read before the lock; ``check_owner`` notices a merge
-# meanwhile. No member's facts are needed if no members wait; the bookings themselves are read by the next statement,
-# like everything that is not locked.
-LOCK_TO_CANCEL = Statement(f"""
-    with {CLAIMED_CLASS}, holders as materialized (
-        select array_agg(b.member_id) as ids from bookings b
-        where b.studio_id = :studio and b.id = any((select ids from wanted)::uuid[])),
-    locked as materialized (
-        select m.id from class, members m
-        where m.studio_id = :studio and class.waitlist_count = 0 and m.id = any((select ids from holders)::uuid[])
-        order by m.id for no key update of m)
-    select first.*, class.*, holders.ids as holders, locked.ids is not null as members_are_locked
-    from ({NOT_TO_EXECUTE}) first left join class on true cross join holders
-    left join (select array_agg(id) as ids from locked) locked on true""")
-
-# For requests for different classes, which share a transaction: what is locked elsewhere is skipped. One row for each
-# request, in order: whether its key permits to execute it; its class, null if that was not locked; whether requests for
-# this class can be shared; its member, null if that was not locked; and the facts of the member, as above.
-FREE_CLASSES = f"""
-    claimed as materialized ({CLAIMED}),
-    wanted as materialized (
-        select number, id, class_id from claimed where key_is_free is not false and status is null),
-    class as materialized (
-        select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
-        where c.studio_id = :studio and c.id = any(array(select class_id from wanted))
-        and (:locations::uuid[] is null or c.location_id = any(:locations))
-        for no key update of c skip locked)"""
-ONLY_ITS_MEMBER = f"(class.spot_selection_mode is null and {NOBODY_WAITS_FOR_A_SEAT})"  # is concerned by a booking
-LOCK_FREE_TO_BOOK = Statement(f"""
-    with {FREE_CLASSES}, locked as materialized (
-        select m.id from members m
-        where m.studio_id = :studio and m.id = any(array(
-            select wanted.id from wanted join class on class.id = wanted.class_id where {ONLY_ITS_MEMBER}))
-        for no key update of m skip locked)
-    select wanted.number is not null as is_to_execute, class.*, {ONLY_ITS_MEMBER} as can_be_shared,
-           locked.id as member_id,
-           case when locked.id is not null and class.id is not null then booking_facts(
-                :studio, class.id, array[locked.id], class.start_time, class.end_time)::text end as facts,
-           clock_timestamp() as now
-    from claimed left join wanted using (number) left join class on class.id = wanted.class_id
-    left join locked on locked.id = wanted.id
-    order by claimed.number""")
-LOCK_FREE_TO_CANCEL = Statement(f"""
-    with {FREE_CLASSES}, holder as materialized (
-        select b.id, b.member_id from bookings b
-        where b.studio_id = :studio and b.id = any(array(select id from wanted))),
-    locked as materialized (
-        select m.id from members m
-        where m.studio_id = :studio and m.id = any(array(
-            select holder.member_id from holder join wanted on wanted.id = holder.id
-            join class on class.id = wanted.class_id where class.waitlist_count = 0))
-        for no key update of m skip locked)
-    select wanted.number is not null as is_to_execute, class.*, class.waitlist_count = 0 as can_be_shared,
-           locked.id as member_id
-    from claimed left join wanted using (number) left join class on class.id = wanted.class_id
-    left join holder on holder.id = wanted.id left join locked on locked.id = holder.member_id
-    order by claimed.number""")
-
+# $1 studio, $2 members, $3 classes, $4 how many waiting members of each of them.
 LOCK_MEMBERS = """
     select m.id from members m
     where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
         select w.member_id from waitlist_entries w
-        where w.studio_id = $1 and w.class_id = $3 and w.status = 'waiting' and w.position <= $4)))
+        where w.studio_id = $1 and w.class_id = any($3::uuid[]) and w.status = 'waiting' and w.position <= $4)))
     order by m.id
     for no key update"""
+ALL_WAITING = 2**31 - 1
 
-MEMBERS_LOCKED_ELSEWHERE = """
-    with free as materialized (
-        select m.id from members m where m.studio_id = $1 and m.id = any($2::uuid[]) for no key update skip locked)
-    select m.id from members m
-    where m.studio_id = $1 and m.id = any($2::uuid[]) and m.id not in (select id from free)"""
+
+class BlockedError(OverloadedError):
+    """The class, or a member, that the oldest request of a batch needs was not free in time."""
+
+    def __init__(self, *, by_a_class: bool) -> None:
+        super().__init__("a row is locked by another transaction")
+        self.by_a_class = by_a_class
+
+
+class LockedClass(NamedTuple):
+    """A class that a batch has locked, and the facts of its requests: who books (unknown, None, if waiting members may
+    move), and what is cancelled."""
+
+    situation: ClassSituation
+    is_moving: bool
+    people: PeopleSituation | None
+    held: dict[UUID, BookingSituation]
+
+
+class LockedBatch(NamedTuple):
+    """What the locks of a batch yielded: the requests that are not to be executed, the classes, and which classes and
+    members other transactions have locked. ``now`` is when all locks were held."""
+
+    found: Found
+    classes: Mapping[UUID, LockedClass]
+    busy: Collection[UUID]
+    now: datetime | None
+
+
+async def lock_batch(connection: Connection, access: Access, claims: Sequence[Claim]) -> LockedBatch:
+    """Claim keys, lock classes and members, and read all facts. Raise BlockedError if the lock of the oldest request's
+    class or member is not released in time."""
+    try:
+        rows = await LOCK_BATCH.rows(
+            connection,
+            studio=access.studio_id,
+            locations=access.location_ids,
+            claims=claim_rows(claims),
+            depth=WAITING_LOOKED_AT,
+        )
+    except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError) as error:
+        raise BlockedError(by_a_class="lock_booking_members" not in (error.context or "")) from error
+    locked = [row for row in rows if row["id"] is not None]
+    busy = {row["class_id"] for row in rows if row["is_locked_elsewhere"]}
+    if locked:
+        busy.update(locked[0]["busy"])
+    found = next((not_to_execute(row) for row in rows if row["numbers"] is not None), {})
+    now = locked[0]["now"] if locked else None
+    return LockedBatch(found, {row["id"]: _locked_class(row) for row in locked}, busy, now)
+
+
+def _locked_class(row: Record) -> LockedClass:
+    situation, members, bookings = class_situation(row), row["members"], row["bookings"]
+    people = None if members is None else facts.people_who_book(situation, members, row["spots"], row["now"])
+    held = {} if bookings is None else facts.bookings_to_cancel(bookings, [situation])
+    return LockedClass(situation, row["is_moving"], people, held)
 
 
 async def lock_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
     row = await connection.fetchrow(LOCK_CLASS, access.studio_id, class_id, access.location_ids)
-    return None if row is None else class_situation(row)
-
-
-class LockedClass(NamedTuple):
-    """What the locks of a batch yielded: the class (None if no request needs it or may see it), the requests that are
-    not to be executed, whether the members are locked too, and their facts if all of them were read."""
-
-    situation: ClassSituation | None
-    found: Found
-    members_are_locked: bool
-    people: PeopleSituation | None = None
-    holders: Sequence[UUID] = ()  # the members of the bookings to cancel
-
-    @property
-    def member_ids(self) -> set[UUID]:
-        return {*self.holders, *(self.people.members if self.people else ())}
-
-
-async def lock_to_book(connection: Connection, access: Access, class_id: UUID, claims: Sequence[Claim]) -> LockedClass:
-    """Claim keys and lock a class and, if possible, the members, whose ids the claims hold. If they are not locked,
-    ``lock_members`` must be called next."""
-    row = await LOCK_TO_BOOK.row(connection, class_id=class_id, **_arguments(access, claims))
-    if row["id"] is None:
-        return LockedClass(None, not_to_execute(row), False)
-    situation, facts = class_situation(row), row["facts"]
-    people = None if facts is None else members_only(situation, facts, row["now"])
-    return LockedClass(situation, not_to_execute(row), row["members_are_locked"], people)
-
-
-async def lock_to_cancel(
-    connection: Connection, access: Access, class_id: UUID, claims: Sequence[Claim]
-) -> LockedClass:
-    """Claim keys and lock a class and, if no members wait, the members of the bookings whose ids the claims hold. If
-    they are not locked, ``lock_members`` must be called next."""
-    row = await LOCK_TO_CANCEL.row(connection, class_id=class_id, **_arguments(access, claims))
-    situation = None if row["id"] is None else class_situation(row)
-    return LockedClass(situation, not_to_execute(row), row["members_are_locked"], None, row["holders"] or ())
-
-
-async def lock_free_to_book(
-    connection: Connection, access: Access, claims: Sequence[Claim]
-) -> list[LockedClass | NotShared]:
-    """Claim keys and lock, without waiting, the classes and the members whose ids the claims hold; all are different.
-    Return what was locked for each claim, or why the request cannot share this transaction."""
-    rows = await LOCK_FREE_TO_BOOK.rows(connection, **_arguments(access, claims))
-    now = max(row["now"] for row in rows)  # when all locks were held
-    return [_not_shared(row) or _free_to_book(row, now) for row in rows]
-
-
-def _free_to_book(row: Record, now: datetime) -> LockedClass:
-    situation = class_situation(row)
-    return LockedClass(situation, {}, True, members_only(situation, row["facts"], now))
-
-
-async def lock_free_to_cancel(
-    connection: Connection, access: Access, claims: Sequence[Claim]
-) -> list[LockedClass | NotShared]:
-    """Do the same for the classes and members of the bookings whose ids the claims hold."""
-    rows = await LOCK_FREE_TO_CANCEL.rows(connection, **_arguments(access, claims))
-    return [_not_shared(row) or LockedClass(class_situation(row), {}, True, None, (row["member_id"],)) for row in rows]
-
-
-def _not_shared(row: Record) -> NotShared | None:
-    if not row["is_to_execute"]:
-        return TO_EXECUTE_ALONE
-    if row["id"] is None:
-        return TRY_AGAIN
-    if not row["can_be_shared"]:
-        return TO_EXECUTE_ALONE
-    return TRY_AGAIN if row["member_id"] is None else None
-
-
-def _arguments(access: Access, claims: Sequence[Claim]) -> dict[str, object]:
-    return {"studio": access.studio_id, "locations": access.location_ids, "claims": claim_rows(claims)}
-
-
-async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
-    """Return a class without locking it, for answers that change nothing."""
-    row = await connection.fetchrow(FIND_CLASS, access.studio_id, class_id, access.location_ids)
     return None if row is None else class_situation(row)
 
 
@@ -258,25 +163,20 @@ async def lock_class_of_entry(
     return None if row is None else (class_situation(row), row["member_id"])
 
 
-async def find_class_of_booking(
-    connection: Connection, access: Access, booking_id: UUID | str
-) -> tuple[ClassSituation, UUID] | None:
-    row = await connection.fetchrow(FIND_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
-    return None if row is None else (class_situation(row), row["member_id"])
-
-
 async def lock_members(
-    connection: Connection, access: Access, class_id: UUID, member_ids: list[UUID], *, depth: int = 0
+    connection: Connection, access: Access, class_id: UUID, member_ids: Sequence[UUID], *, depth: int = 0
 ) -> None:
     """Lock the given members and the first ``depth`` waiting members in one statement, ordered by id, so that all
     transactions lock members in the same order."""
-    await connection.fetch(LOCK_MEMBERS, access.studio_id, member_ids, class_id, depth)
+    await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), [class_id], depth)
 
 
-async def members_locked_elsewhere(connection: Connection, access: Access, member_ids: Sequence[UUID]) -> set[UUID]:
-    """Return the members that other transactions have locked. The rest is locked until this transaction ends."""
-    rows = await connection.fetch(MEMBERS_LOCKED_ELSEWHERE, access.studio_id, member_ids)
-    return {row["id"] for row in rows}
+async def lock_members_of_classes(
+    connection: Connection, access: Access, member_ids: Sequence[UUID], class_ids: Sequence[UUID]
+) -> None:
+    """Lock the given members and all waiting members of the classes, by id: everybody who may be promoted is then
+    locked in one order. The classes are locked."""
+    await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), list(class_ids), ALL_WAITING)
 
 
 def check_owner(member_id: UUID, locked: Collection[UUID]) -> None:

@@ -1,4 +1,4 @@
-"""Bookings and waitlist entries as partners read them."""
+"""Bookings and waitlist entries as partners read them, and what is read of them and their classes without a lock."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,6 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.storage.bookings.facts import CLASS_COLUMNS, CLASS_SOURCES, ClassSituation, class_situation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
 from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
@@ -72,12 +73,30 @@ CLASS_IS_VISIBLE = """
     select exists (select from classes c where c.studio_id = $1 and c.id = $2
                    and ($3::uuid[] is null or c.location_id = any($3)))"""
 
-CLASS_OF_BOOKING = """
-    select b.class_id from bookings b where b.studio_id = $1 and b.id = $2
+CLASS_AND_MEMBER = """
+    select b.class_id, b.member_id from bookings b where b.studio_id = $1 and b.id = $2
     and ($3::uuid[] is null or b.location_id = any($3))"""
 
+PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
+FIND_CLASS = f"""
+    select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
+    where c.studio_id = $1 and c.id = $2 and {PERMITTED}"""
 
-MEMBERS = "select b.id, b.member_id from bookings b where b.studio_id = $1 and b.id = any($2::uuid[])"
+
+def class_of(table: str) -> str:
+    """Return the statement that finds the class and the member of a booking or of a waitlist entry.
+
+    The class never changes, and the member only by a merge of duplicates, so both may be read before the lock;
+    ``check_owner`` notices a merge. Not by a join: a plan made while there were few classes would scan all of them.
+    """
+    return f"""
+    select {CLASS_COLUMNS}, (select b.member_id from {table} b where b.studio_id = $1 and b.id = $2) as member_id
+    from classes c {CLASS_SOURCES}
+    where c.studio_id = $1 and c.id = (select b.class_id from {table} b where b.studio_id = $1 and b.id = $2)
+    and {PERMITTED}"""
+
+
+FIND_CLASS_OF_BOOKING = class_of("bookings")
 
 
 async def read_cancellation(connection: Connection, access: Access, booking_id: str) -> str | None:
@@ -91,12 +110,25 @@ async def class_is_visible(connection: Connection, access: Access, class_id: UUI
 
 
 async def class_of_booking(connection: Connection, access: Access, booking_id: UUID | str) -> UUID | None:
-    class_id: UUID | None = await connection.fetchval(
-        CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids
-    )
-    return class_id
+    found = await class_and_member(connection, access, booking_id)
+    return None if found is None else found[0]
 
 
-async def members_of_bookings(connection: Connection, access: Access, ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """Return the member of each booking that exists."""
-    return {row["id"]: row["member_id"] for row in await connection.fetch(MEMBERS, access.studio_id, ids)}
+async def class_and_member(connection: Connection, access: Access, booking_id: UUID | str) -> tuple[UUID, UUID] | None:
+    """Return the class of a booking, which never changes, and its member."""
+    row = await connection.fetchrow(CLASS_AND_MEMBER, access.studio_id, booking_id, access.location_ids)
+    return None if row is None else (row["class_id"], row["member_id"])
+
+
+async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
+    """Return a class without locking it, for answers that change nothing."""
+    row = await connection.fetchrow(FIND_CLASS, access.studio_id, class_id, access.location_ids)
+    return None if row is None else class_situation(row)
+
+
+async def find_class_of_booking(
+    connection: Connection, access: Access, booking_id: UUID | str
+) -> tuple[ClassSituation, UUID] | None:
+    """Return the class of a booking without locking it, and the booking's member."""
+    row = await connection.fetchrow(FIND_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
+    return None if row is None else (class_situation(row), row["member_id"])

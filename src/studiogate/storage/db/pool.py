@@ -96,11 +96,11 @@ class Database:
         """Lease a connection for plain reads, each in its own implicit transaction."""
         return Lease(self)
 
-    def transaction(self) -> "Transaction":
+    def transaction(self, lock_timeout: str | None = None) -> "Transaction":
         """Open a transaction, the only way to write, but for flows that are given a connection (``transactions``). Only
         flows call it; a failure inside rolls back everything. It cannot be nested: code that receives its connection is
-        already inside it."""
-        return Transaction(self)
+        already inside it. ``lock_timeout`` replaces that of the session."""
+        return Transaction(self, lock_timeout)
 
     @property
     def use(self) -> tuple[int, int, int, int]:
@@ -236,11 +236,16 @@ class Transaction(Lease):
     """A lease with a transaction. asyncpg's own transaction, inside a generator-based context manager, costs more than
     a statement with its arguments."""
 
-    __slots__ = ()
+    __slots__ = ("_begin",)
+
+    def __init__(self, database: Database, lock_timeout: str | None = None) -> None:
+        super().__init__(database)
+        # One message: two would be two round trips.
+        self._begin = "begin" if lock_timeout is None else f"begin; set local lock_timeout = '{lock_timeout}'"
 
     async def __aenter__(self) -> Connection:
         connection = await super().__aenter__()
-        await self._say("begin")
+        await self._say(self._begin)
         return connection
 
     async def __aexit__(

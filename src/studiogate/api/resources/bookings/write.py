@@ -18,7 +18,8 @@ from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal, RefusalType
 from studiogate.flows.bookings import book as flow
 from studiogate.flows.bookings import cancel
-from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.bookings.cancel import CancelBooking
+from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Replay, Stored
 from studiogate.storage.bookings import read
 from studiogate.storage.db.ids import read_id
@@ -49,9 +50,9 @@ class PartnerBookingCreate(BaseModel):
     join_waitlist: bool = Field(False, strict=True, description="Join the waitlist when the class is full.")
     class_spot_id: Id | None = Field(None, description="A spot from GET /classes/{class_id}/spots.")
 
-    def wanted(self) -> flow.WantedBooking:
+    def command(self) -> flow.BookClass:
         spot = None if self.class_spot_id is None else read_id(self.class_spot_id)
-        return flow.WantedBooking(read_id(self.class_id), read_id(self.member_id), self.join_waitlist, spot)
+        return flow.BookClass(read_id(self.class_id), read_id(self.member_id), self.join_waitlist, spot)
 
 
 class ValidationReason(BaseModel):
@@ -137,8 +138,8 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: 
     Within the promotion cutoff a free seat is open to everybody: the request of a waiting member confirms their
     waitlisted booking, which keeps its id.
     """
-    asked = Asked(write_context(caller, idempotency_key, body, status=201), body.wanted())
-    outcome = await flow.book(caller.runtime.class_queue, caller.runtime.database, asked)
+    context = write_context(caller, idempotency_key, body, status=201)
+    outcome = await caller.runtime.bookings.submit(PendingRequest(context, body.command()))
     if not isinstance(outcome, Replay):
         metrics.BOOKINGS.labels(_label(outcome)).inc()
     return answered(caller, outcome)
@@ -159,7 +160,7 @@ def _label(outcome: Stored | Refusal) -> str:
 )
 async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer:
     """The same rules without any effect and without a key. The answer can change until you book."""
-    validation = await caller.read(flow.validate, body.wanted())
+    validation = await caller.read(flow.validate, body.command())
     if isinstance(validation, Refusal):
         return caller.refuse(validation)
     return Answer(200, json.dumps(validation, separators=(",", ":")).encode())
@@ -183,11 +184,12 @@ async def cancel_booking(
     """Applies the policy frozen on the booking: it may charge a fee or forfeit a credit. Use a new
     `Idempotency-Key` for each cancellation.
     """
-    class_id = await caller.read(read.class_of_booking, booking_id)
+    wanted = read_id(booking_id)
     # If there is no such booking, no other request waits for its id either, and the flow returns not_found.
-    wanted = cancel.WantedCancellation(class_id or read_id(booking_id), read_id(booking_id), reason)
-    asked = Asked(write_context(caller, idempotency_key, None, status=200), wanted)
-    return answered(caller, await cancel.cancel(caller.runtime.class_queue, caller.runtime.database, asked))
+    class_id, member_id = await caller.read(read.class_and_member, wanted) or (wanted, None)
+    command = CancelBooking(class_id, wanted, reason, member_id=member_id)
+    context = write_context(caller, idempotency_key, None, status=200)
+    return answered(caller, await caller.runtime.bookings.submit(PendingRequest(context, command)))
 
 
 @routes.get(
