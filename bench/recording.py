@@ -20,6 +20,7 @@ from uuid import UUID
 
 from bench.request import Request, given_values
 from studiogate import settings as configuration
+from studiogate.flows.bookings.scheduler import Scheduler
 from studiogate.flows.events import Sequencer
 from studiogate.runtime import Runtime
 from studiogate.server.front_ends import FrontEnds
@@ -153,7 +154,8 @@ class Recorder:
         database = _LoggedDatabase(dsn, 1)
         database.listener = self._note
         opened = Runtime.open(configuration.load(database_url=dsn))
-        self._runtime = replace(opened, database=database, sequencer=_NoSequencer(database))
+        bookings = Scheduler(database, opened.bookings.largest, 1)
+        self._runtime = replace(opened, database=database, sequencer=_NoSequencer(database), bookings=bookings)
         self._app = FrontEnds(self._runtime)
         self._service_key = service_key
         self._noted: list[tuple[str, Sequence[Any]]] = []

@@ -89,9 +89,12 @@ async def test_side_by_side_a_program_does_the_same_work(new_database: Callable[
         for statement in programs[name].statements:
             found = []
             for connection, given, fresh in players:
+                if not statement.slots:  # such as the begin of a transaction, with its settings
+                    await connection.execute(statement.text)
+                    continue
                 row = await connection.fetchrow(statement.text, *(each.fill(given, fresh) for each in statement.slots))
                 found.append([value if isinstance(value, bool) else value is None for value in row or ()])
-            assert found[0] == found[1], (name, statement.text)
+            assert found[:1] == found[1:], (name, statement.text)
     for connection in connections:
         await connection.close()
 

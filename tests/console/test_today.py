@@ -224,7 +224,7 @@ async def test_promote_by_hand(console: Console, studio: BookingStudio) -> None:
     assert await studio.status(waits) == "confirmed"
     after = texts(await console.get(done.headers["location"]))
     assert "Promoted from the waitlist." in after
-    assert re.search(r"Noor Haddad promoted · person-\d+ ·", after)
+    assert "Noor Haddad promoted · Sam ·" in after
 
 
 async def test_a_skip_reason_has_the_button_that_resolves_it(console: Console, studio: BookingStudio) -> None:
