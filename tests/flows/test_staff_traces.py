@@ -120,6 +120,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "staff.roles.disable": ({"staff.disable"}, set()),
     "staff.roles.enable": ({"staff.enable"}, set()),
     "staff.roles.invite": ({"staff.invite"}, set()),
+    "staff.roles.make_reset_link": ({"staff.make_reset_link"}, set()),
     "studio.change": ({"studio.change"}, {"class.updated"}),
     "webhook_staff.delete": ({"webhook_endpoint.delete"}, set()),
     "webhook_staff.rotate_secret": ({"webhook_endpoint.rotate_secret"}, set()),

@@ -589,3 +589,10 @@ async def enable(studio: BookingStudio) -> str:
     account = await _invited(studio)
     await studio.staff(roles.disable, account)
     return pack(account)
+
+
+@case("staff.roles.make_reset_link")
+async def make_reset_link(studio: BookingStudio) -> str:
+    account = await _invited(studio)
+    await studio.api.connection.execute("update staff_accounts set password_hash = 'a hash' where id = $1", account)
+    return pack(account, mail=True)
