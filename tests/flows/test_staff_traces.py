@@ -120,7 +120,6 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "staff.roles.disable": ({"staff.disable"}, set()),
     "staff.roles.enable": ({"staff.enable"}, set()),
     "staff.roles.invite": ({"staff.invite"}, set()),
-    "staff.roles.make_reset_link": ({"staff.make_reset_link"}, set()),
     "studio.change": ({"studio.change"}, {"class.updated"}),
     "webhook_staff.delete": ({"webhook_endpoint.delete"}, set()),
     "webhook_staff.rotate_secret": ({"webhook_endpoint.rotate_secret"}, set()),
@@ -134,6 +133,7 @@ TWICE = {"forms.staff.change", "members.staff.change"}
 ELSEWHERE = {
     "csv_import.import_csv",
     "staff.roles.end_sessions",
+    "staff.roles.make_reset_link",
     "studio.create",
     "studio_file.load.import_rows",
 }
@@ -160,9 +160,15 @@ SITUATIONS: dict[str, Case] = {
 
 
 # What is walked over: the imports too, which say more than a table can.
-WALKED = {**SITUATIONS, **CASES}
-# A session belongs to an account; another studio is in no walk; rows are imported as a part of the import of a file.
-NOT_WALKED = {"staff.roles.end_sessions", "studio.create", "studio_file.load.import_rows"}
+WALKED = {**SITUATIONS, **{flow: case for flow, case in CASES.items() if flow != "staff.roles.make_reset_link"}}
+# Sessions and links are those of an account, which nobody has here; another studio is in no walk; rows are imported as a
+# part of the import of a file.
+NOT_WALKED = {
+    "staff.roles.end_sessions",
+    "staff.roles.make_reset_link",
+    "studio.create",
+    "studio_file.load.import_rows",
+}
 
 
 async def resources(studio: BookingStudio) -> Resources:

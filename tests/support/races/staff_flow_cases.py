@@ -594,5 +594,6 @@ async def enable(studio: BookingStudio) -> str:
 @case("staff.roles.make_reset_link")
 async def make_reset_link(studio: BookingStudio) -> str:
     account = await _invited(studio)
-    await studio.api.connection.execute("update staff_accounts set password_hash = 'a hash' where id = $1", account)
+    accepted = "update staff_accounts set password_hash = '$argon2id$none' where id = $1"
+    await studio.api.connection.execute(accepted, account)
     return pack(account, mail=True)
