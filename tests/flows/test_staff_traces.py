@@ -161,8 +161,8 @@ SITUATIONS: dict[str, Case] = {
 
 # What is walked over: the imports too, which say more than a table can.
 WALKED = {**SITUATIONS, **{flow: case for flow, case in CASES.items() if flow != "staff.roles.make_reset_link"}}
-# Sessions and links are those of an account, which nobody has here; another studio is in no walk; rows are imported as a
-# part of the import of a file.
+# Sessions and links are those of an account, which nobody has here; another studio is in no walk; rows are imported as
+# a part of the import of a file.
 NOT_WALKED = {
     "staff.roles.end_sessions",
     "staff.roles.make_reset_link",
