@@ -14,6 +14,7 @@ from studiogate.storage.db.pool import (
     Database,
     DatabaseUnavailableError,
     NoConnectionError,
+    NotConnectedYetError,
     OverloadedError,
     TransactionConflictError,
 )
@@ -503,7 +504,7 @@ async def test_an_unreachable_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiters are not left waiting for a connection that never comes."""
     nowhere = Database("postgresql://x@127.0.0.1:1/x", 1)
     results = await asyncio.gather(*(backend(nowhere) for _ in range(10)), return_exceptions=True)
-    assert {type(each) for each in results} == {DatabaseUnavailableError}
+    assert {type(each) for each in results} == {NotConnectedYetError}
     assert nowhere._open == 0
 
 

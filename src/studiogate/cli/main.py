@@ -27,7 +27,12 @@ from studiogate.server.service_account import AccountError
 from studiogate.server.stop_signals import StopRequestedError
 from studiogate.settings import SettingsError
 from studiogate.storage.db.migrate import MigrationError
-from studiogate.storage.db.pool import DatabaseUnavailableError, TransactionConflictError, UnknownOutcomeError
+from studiogate.storage.db.pool import (
+    DatabaseUnavailableError,
+    NotConnectedYetError,
+    TransactionConflictError,
+    UnknownOutcomeError,
+)
 from studiogate.storage.private_file import OutputError
 
 # Every command: where its function or its group is, and how `studiogate --help` describes it, without importing it.
@@ -220,7 +225,7 @@ def _explained(error: Exception) -> Exception:
     """Return the error that is printed. One of a connection says only what the server or the network answered."""
     if isinstance(error, UnknownOutcomeError):
         return lost_database(error)
-    if type(error) is not DatabaseUnavailableError:
+    if type(error) not in (DatabaseUnavailableError, NotConnectedYetError):
         return error
     reason = str(error).removesuffix(".")
     advice = "Check STUDIOGATE_DATABASE_URL, or run `studiogate doctor`."

@@ -10,7 +10,7 @@ _COLUMNS = {"member": ("suspended", "staff_notes"), "submission": ("status",)}
 _KINDS = ", ".join(f"'{kind}'" for kind in (*_WHOLE_ROWS, *_COLUMNS))
 
 
-def _rows(kind: str) -> str:
+def _audited_rows(kind: str) -> str:
     """Return SQL for the rows of a kind, each with its columns as one object."""
     named = ", ".join(f"'{column}', t.{column}" for column in _COLUMNS.get(kind, ()))
     columns = f"jsonb_build_object({named})" if named else "to_jsonb(t)"
@@ -44,7 +44,7 @@ AUDIT_PROMISES = (
             where a.subject_type in ({_KINDS}) and a.action like a.subject_type || '.%'
               and jsonb_typeof(field.value) = 'array'
             order by a.studio_id, a.subject_type, a.subject_id, field.key, a.occurred_at desc, a.id desc) last
-        join ({" union all ".join(_rows(kind) for kind in (*_WHOLE_ROWS, *_COLUMNS))}) r
+        join ({" union all ".join(_audited_rows(kind) for kind in (*_WHOLE_ROWS, *_COLUMNS))}) r
             on r.kind = last.subject_type and r.studio_id = last.studio_id and r.id = last.subject_id
         cross join lateral (
             select nullif(nullif(nullif(r.columns ->> last.name, ''), '[]'), '{{}}') as stored,

@@ -65,7 +65,7 @@ async def show_import(request: ConsoleRequest) -> Answer:
     is_locked = kept.is_locked
     state = kept.state or state  # it may have ended a moment ago
     done = state["step"] == DONE
-    rows = _rows(request, kept, state) if done and "refused" not in state else {}
+    rows = _shown_rows(request, kept, state) if done and "refused" not in state else {}
     interrupted = not done and not is_locked
     return request.render("set_up/preview.html", state=state, done=done, interrupted=interrupted, **rows)
 
@@ -84,7 +84,7 @@ async def apply(request: ConsoleRequest) -> Answer:
     return request.redirect(f"{IMPORT}/{kept.token}")
 
 
-def _rows(request: ConsoleRequest, kept: ImportFile, state: State) -> State:
+def _shown_rows(request: ConsoleRequest, kept: ImportFile, state: State) -> State:
     """Return the list that the page shows: what is left out, if anything is, or every change."""
     shown = request.query.get("show")
     if shown not in (CHANGES, OTHERS):

@@ -138,7 +138,7 @@ async def _apply_step(connection: Connection, migration: Migration, number: int)
     sql = steps[number - 1]
     async with connection.transaction():
         await connection.execute(ONE_AT_A_TIME, LOCK)
-        rows = await _rows(connection)
+        rows = await _recorded(connection)
         if version in rows or (done := rows.get(f"{version}.{number}")) == _checksum(sql):
             return False
         if done is not None:
@@ -160,10 +160,10 @@ def _changed(version: str) -> MigrationError:
 
 async def _applied(connection: Connection) -> dict[str, str]:
     """Return the migrations of which all steps are applied, with their checksums."""
-    return {version: checksum for version, checksum in (await _rows(connection)).items() if "." not in version}
+    return {version: checksum for version, checksum in (await _recorded(connection)).items() if "." not in version}
 
 
-async def _rows(connection: Connection) -> dict[str, str]:
+async def _recorded(connection: Connection) -> dict[str, str]:
     if await connection.fetchval("select to_regclass('schema_migrations')") is None:
         return {}
     rows = await connection.fetch("select version, checksum from schema_migrations order by version")
