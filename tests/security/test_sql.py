@@ -18,8 +18,6 @@ EXCEPTIONS = {
     # Queries over the tables of a studio file, made by storage/studio_file/diff.py from their descriptions alone.
     ("storage/audit.py", "executed"),
     ("storage/studio_file/diff.py", "executed"),
-    # A query over the tables of the audit log, made from their names alone.
-    ("storage/audit_invariants.py", "Promise"),
     # Indexes and foreign keys of our own schema, as PostgreSQL itself defines them.
     ("storage/backup.py", "executed"),
     # How long a transaction waits for locks: one of the constants of flows/bookings/executor.py.
