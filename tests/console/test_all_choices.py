@@ -92,7 +92,9 @@ async def _found(console: Console, path: str, fields: dict[str, str], pattern: s
     after: str | None = ""
     while after is not None:
         page = (await console.post(path, {**fields, "after": after}, htmx=True)).text
-        found |= set(re.findall(pattern, page))
+        more_found = set(re.findall(pattern, page)) - found
+        assert more_found, "a page that has nothing new"
+        found |= more_found
         more = re.search(r'name="after" value="([^"]+)"', page)
         after = more[1] if more else None
     return found

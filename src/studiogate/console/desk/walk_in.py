@@ -101,7 +101,7 @@ async def find(request: ConsoleRequest) -> Answer:
 
 async def _found(connection: Connection, request: ConsoleRequest, text: str) -> MemberPage:
     """Return members by the beginnings of their names, email or phone, along indexes: this runs while people type."""
-    place = (paging.cursor_of(request), MOST_FOUND)
+    place = (request.query.get("after") or request.form.get("after"), MOST_FOUND)  # of a search: it is no id
     return await member_search.search(connection, request.access, text, MemberFilters(), place)
 
 
