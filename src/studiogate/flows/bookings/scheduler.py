@@ -148,7 +148,7 @@ class Scheduler:
         task.add_done_callback(self._tasks.discard)
 
     def _take(self) -> list[_Request]:
-        """Take the next batch: of of classes one after the other, each in order of arrival."""
+        """Take the next batch: from one class after the other, each in order of arrival."""
         batch: list[_Request] = []
         classes: dict[UUID | None, _Class] = {}  # of the batch, by member
         studio_id = None
