@@ -205,7 +205,7 @@ def main() -> None:
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
     # Tests kill processes by the dozen. The restart back-off is right in production, but here it only wastes time.
-    supervisor.LONGEST_PAUSE = 0.2
+    supervisor.MAX_PAUSE = 0.2
     listening = socket.socket(fileno=int(descriptor))
     with listening, serve.database_for(settings, lambda _, keep_alive: keep_alive) as (dsn, keep_alive):
         family = supervisor.Supervisor(settings, dsn, keep_alive)

@@ -208,7 +208,7 @@ def test_a_method_that_nobody_knows(live: tuple[int, str]) -> None:
     assert b"allow: " in received.lower()
 
 
-@pytest.mark.parametrize("size", [65_537, 70_000, 200_000, request.MAXIMUM_BODY])
+@pytest.mark.parametrize("size", [65_537, 70_000, 200_000, request.MAX_BODY])
 def test_a_large_body_is_not_taken_for_a_head(live: tuple[int, str], size: int) -> None:
     """The last part of a body can exceed the limit for a head, and must not be taken for one."""
     port, key = live

@@ -19,7 +19,7 @@ from studiogate.flows.bookings import staff
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.statement import Statement
-from studiogate.storage.idempotency import Once
+from studiogate.storage.idempotency import IdempotencyKey
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
 from tests.support.deadlines import LONG
@@ -487,7 +487,7 @@ async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
         assert (answer.status, error["type"], error["code"]) == (409, "idempotency_error", "idempotency_in_progress")
         assert error["retryable"] is True
         assert int(dict(answer.headers)[b"retry-after"]) >= 1
-        await idempotency.remember(connection, partner_access(studio), Once("key-0001", b"other"), 201, b"{}")
+        await idempotency.remember(connection, partner_access(studio), IdempotencyKey("key-0001", b"other"), 201, b"{}")
     assert (await studio.post(body, "key-0001")).code == "idempotency_key_reused"
 
 
@@ -517,7 +517,9 @@ async def test_the_sweep_does_not_forget_a_key_that_is_claimed_anew(studio: Book
             assert await idempotency.claim(connection, partner_access(studio), "key-0001") is None
             if sweeps_early:
                 assert await housekeeping.forget_expired_keys(studio.database) == 1
-            await idempotency.remember(connection, partner_access(studio), Once("key-0001", b"new"), 201, b"new")
+            await idempotency.remember(
+                connection, partner_access(studio), IdempotencyKey("key-0001", b"new"), 201, b"new"
+            )
             assert await housekeeping.forget_expired_keys(studio.database) == 0
         assert await housekeeping.forget_expired_keys(studio.database) == 0
     (kept,) = await studio.rows("idempotency_keys")

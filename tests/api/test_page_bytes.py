@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from studiogate.domain.paging import MAXIMUM_PAGE_BYTES
+from studiogate.domain.paging import MAX_PAGE_BYTES
 from tests.support.asgi import ask
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, partner_of
@@ -42,7 +42,7 @@ async def walk(partner: Partner, path: str, key: str | None = None) -> list[list
         assert response.status == 200, response.body
         page = response.json()
         pages.append([each["id"] for each in page["data"]])
-        assert len(response.body) <= MAXIMUM_PAGE_BYTES or len(page["data"]) == 1
+        assert len(response.body) <= MAX_PAGE_BYTES or len(page["data"]) == 1
         assert page["next_cursor"] == (pages[-1][-1] if page["has_more"] else None)
         if not page["has_more"]:
             return pages

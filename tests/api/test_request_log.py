@@ -13,7 +13,7 @@ from studiogate.flows import housekeeping
 from studiogate.flows import request_log as writer
 from studiogate.flows.request_log import RequestLog
 from studiogate.storage import request_log
-from studiogate.storage.request_log import Wanted
+from studiogate.storage.request_log import LogFilter
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -35,7 +35,7 @@ async def studio(log_api: PartnerApi) -> Studio:
 async def listed(api: PartnerApi, studio: Studio, key: str, **wanted: Any) -> list[Any]:
     await api.app.request_log.flush()
     access = operator_access(studio.studio_id)
-    return list(await request_log.list_requests(api.connection, access, Wanted(key.split("_")[2], **wanted)))
+    return list(await request_log.list_requests(api.connection, access, LogFilter(key.split("_")[2], **wanted)))
 
 
 async def test_requests_are_listed_newest_first(log_api: PartnerApi, studio: Studio) -> None:

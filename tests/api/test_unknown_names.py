@@ -9,8 +9,8 @@ import pytest
 
 from studiogate.api.app import ROUTES
 from studiogate.api.framework import faults
-from studiogate.api.framework.errors import MAXIMUM_FAULTS
-from studiogate.api.framework.faults import LONGEST_COMPARED, MOST_COMPARED, nearest, unknown_parameters, worded
+from studiogate.api.framework.errors import MAX_FAULTS
+from studiogate.api.framework.faults import MAX_COMPARED, nearest, unknown_parameters, worded
 from studiogate.api.framework.route import LeanRoute
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi
@@ -140,30 +140,30 @@ def steps(call: Any) -> int:
 
 def test_long_names_cost_no_more_than_short_ones() -> None:
     known = ["class_type_id", "instructor_id", "starts_after", "starts_before"]
-    short, long = "ab" * (LONGEST_COMPARED // 2), "ab" * 30_000
+    short, long = "ab" * (MAX_COMPARED // 2), "ab" * 30_000
     assert steps(lambda: nearest(long, known)) == steps(lambda: nearest(short, known))
 
 
 def test_only_the_first_unknown_names_are_compared() -> None:
     known = ["class_type_id", "instructor_id"]
-    few = unknown_parameters([f"instructor{number}" for number in range(MOST_COMPARED)], known)
-    many = unknown_parameters([f"instructor{number}" for number in range(10 * MOST_COMPARED)], known)
+    few = unknown_parameters([f"instructor{number}" for number in range(MAX_COMPARED)], known)
+    many = unknown_parameters([f"instructor{number}" for number in range(10 * MAX_COMPARED)], known)
     assert all("did you mean" in each["msg"] for each in few)
-    assert [each["msg"] for each in many[MOST_COMPARED:]] == ["Unknown parameter"] * (9 * MOST_COMPARED)
+    assert [each["msg"] for each in many[MAX_COMPARED:]] == ["Unknown parameter"] * (9 * MAX_COMPARED)
 
 
 async def test_more_faults_than_can_be_listed_are_one(shared_api: PartnerApi, key: str) -> None:
-    names = {f"n{number}": "1" for number in range(MAXIMUM_FAULTS + 1)}
+    names = {f"n{number}": "1" for number in range(MAX_FAULTS + 1)}
     answer = await ask(shared_api.app, "GET", "/classes", key, query=names)
     (fault,) = answer.json()["detail"]
     assert (answer.status, fault["type"], fault["loc"]) == (422, "too_many_faults", ["query"])
-    assert str(MAXIMUM_FAULTS) in fault["msg"]
+    assert str(MAX_FAULTS) in fault["msg"]
     answer = await ask(shared_api.app, "POST", "/leads", key, body=names)
     (fault,) = answer.json()["detail"]
     assert (answer.status, fault["type"], fault["loc"]) == (422, "too_many_faults", ["body"])
     del names["n0"], names["n1"]
     answer = await ask(shared_api.app, "GET", "/classes", key, query=names)
-    assert len(answer.json()["detail"]) == MAXIMUM_FAULTS - 1
+    assert len(answer.json()["detail"]) == MAX_FAULTS - 1
 
 
 # Wording

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
-from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
+from studiogate.domain.webhooks.retry_schedule import MAX_WAITING
 from studiogate.flows import deliveries, housekeeping
 from studiogate.storage.events import Change, emit
 from studiogate.storage.webhooks import deliveries as stored_deliveries
@@ -23,7 +23,7 @@ from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
 __all__ = ["api", "manager", "studio"]
-FULL = {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING}
+FULL = {"limit": "waiting_deliveries", "maximum": MAX_WAITING}
 
 
 async def fill(api: PartnerApi, endpoint_id: str, leave: int) -> None:
@@ -34,7 +34,7 @@ async def fill(api: PartnerApi, endpoint_id: str, leave: int) -> None:
         select studio_id, gen_random_uuid(), id, 'webhook_endpoint.test', '{}'
         from webhook_endpoints, generate_series(1, $2) where id = $1""",
         UUID(endpoint_id),
-        MAXIMUM_WAITING - leave,
+        MAX_WAITING - leave,
     )
 
 
@@ -62,14 +62,14 @@ async def test_events_beyond_the_limit_are_in_the_log_only(api: PartnerApi, stud
     await fill(api, full["id"], leave=2)
     logged = await happen(api, studio, 5)
     assert len(logged) == 5
-    assert await waiting(api, full["id"]) == MAXIMUM_WAITING
+    assert await waiting(api, full["id"]) == MAX_WAITING
     queued = await api.connection.fetch(
         "select event_id from webhook_deliveries where endpoint_id = $1 and event_id is not null", UUID(full["id"])
     )
     assert {str(row["event_id"]) for row in queued} == set(logged[:2]), "the oldest go first"
     assert await waiting(api, free["id"]) == 5, "another endpoint misses nothing"
     await happen(api, studio, 1)
-    assert await waiting(api, full["id"]) == MAXIMUM_WAITING
+    assert await waiting(api, full["id"]) == MAX_WAITING
 
 
 async def test_nothing_can_be_asked_for_beyond_the_limit(api: PartnerApi, studio: Studio, manager: str) -> None:
@@ -97,7 +97,7 @@ async def test_a_replay_fills_what_is_free_and_says_that_there_is_more(
     replayed = (await call(api, manager, "POST", f"/webhook-endpoints/{made['id']}/replay", body)).json()
     assert (replayed["deliveries"], replayed["has_more"]) == (3, True)
     assert replayed["next_since"] is not None
-    assert await waiting(api, made["id"]) == MAXIMUM_WAITING
+    assert await waiting(api, made["id"]) == MAX_WAITING
 
 
 async def test_one_replay_queues_a_part_and_the_next_ones_get_through_to_the_end(
@@ -130,7 +130,7 @@ async def test_the_limit_holds_against_replays_and_events_at_once(
     asked += [call(api, manager, "POST", f"/events/{event}/redeliver") for _ in range(4)]
     answers = await asyncio.gather(*asked, happen(api, studio, 3))
     assert {each.status_code for each in answers[:-1]} == {202, 409}
-    assert await waiting(api, made["id"]) == MAXIMUM_WAITING
+    assert await waiting(api, made["id"]) == MAX_WAITING
 
 
 async def test_an_endpoint_without_a_success_for_five_days_is_disabled_by_time_alone(

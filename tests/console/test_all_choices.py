@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.console.framework.paging import PER_PAGE
-from studiogate.storage.schedule.day import MOST_CLASSES
+from studiogate.storage.schedule.day import MAX_CLASSES
 from tests.support.booking_studio import HOUR, BookingStudio
 from tests.support.console import Console, texts
 
@@ -151,7 +151,7 @@ async def test_a_list_that_is_cut_ends_with_a_whole_day(console: Console, studio
     booking, now = await _booking(studio), await studio.now()
     first = [await studio.new_class(start=now + timedelta(days=1, seconds=each)) for each in range(2)]
     forenoon = (now + timedelta(days=3)).replace(hour=16)  # in the studio's time zone
-    await _new_classes(studio, forenoon, MOST_CLASSES)
+    await _new_classes(studio, forenoon, MAX_CLASSES)
     page = (await console.get(f"/console/bookings/{booking}")).text
     assert re.findall(r'<option value="([0-9a-f-]{36})"[^>]*>[A-Z][a-z]{2} [0-9]', page) == list(map(str, first))
 
@@ -201,7 +201,7 @@ async def test_a_running_membership_is_shown_however_many_came_after_it(
 
 async def test_a_day_with_more_classes_than_a_page_can_show_says_so(console: Console, studio: BookingStudio) -> None:
     begins = (await studio.now()).replace(hour=16) + timedelta(days=2)  # the forenoon of the studio's time zone
-    await _new_classes(studio, begins, MOST_CLASSES)
+    await _new_classes(studio, begins, MAX_CLASSES)
     path = f"/console/today?day={begins.date()}&location="
     assert "more classes" not in texts(await console.get(f"{path}all"))
     await studio.new_class(start=begins + timedelta(hours=3), title="Last one")

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.staff import Role
-from studiogate.storage.bookings.roster import MOST_PEOPLE
+from studiogate.storage.bookings.roster import MAX_PEOPLE
 from tests.support.booking_studio import HOUR, BookingStudio
 from tests.support.console import ORIGIN, Console, texts
 
@@ -166,22 +166,22 @@ async def test_the_printed_roster(console: Console, studio: BookingStudio) -> No
 
 
 async def test_a_crowd_that_a_page_cannot_list_is_counted(console: Console, studio: BookingStudio) -> None:
-    class_id = await studio.new_class(HOUR, capacity=MOST_PEOPLE + 2)
-    await _fill(studio, class_id, "confirmed", MOST_PEOPLE + 2)
-    await _fill(studio, class_id, "waitlisted", MOST_PEOPLE + 1)
+    class_id = await studio.new_class(HOUR, capacity=MAX_PEOPLE + 2)
+    await _fill(studio, class_id, "confirmed", MAX_PEOPLE + 2)
+    await _fill(studio, class_id, "waitlisted", MAX_PEOPLE + 1)
     await studio.sql(
         "insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status)"
         " select $1, gen_random_uuid(), class_id, member_id, id, location_id, row_number() over (), 'waiting'"
         " from bookings where studio_id = $1 and class_id = $2 and status = 'waitlisted'",
         class_id,
     )
-    counts = {"booked_count": MOST_PEOPLE + 2, "waitlist_count": MOST_PEOPLE + 1}
+    counts = {"booked_count": MAX_PEOPLE + 2, "waitlist_count": MAX_PEOPLE + 1}
     await studio.change("classes", class_id, **counts)
     for path in ("", "/roster"):
         page = texts(await console.get(f"/console/classes/{class_id}{path}"))
         assert "and 2 more people" in page
         assert "and 1 more person after them" in page
-    assert f"{MOST_PEOPLE + 1} waiting" in page
+    assert f"{MAX_PEOPLE + 1} waiting" in page
 
 
 async def _fill(studio: BookingStudio, class_id: UUID, status: str, number: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 import studiogate.console
 from studiogate.console import screens
 from studiogate.console.framework.page import Route
-from studiogate.console.framework.posted import MAXIMUM_ANONYMOUS_VALUE
+from studiogate.console.framework.posted import MAX_ANONYMOUS_VALUE
 from tests.support.console import ORIGIN, Console
 
 pytestmark = pytest.mark.anyio
@@ -110,7 +110,7 @@ async def test_nobody_is_shown_a_long_text_again(console: Console) -> None:
     nobody = console.anonymous()
     for name in ("email", "password", "code"):
         for path in ("/console/sign-in", "/console/forgotten", "/console/resume"):
-            form = {"email": "a@b.example", "password": "x" * 12, name: LONG[: MAXIMUM_ANONYMOUS_VALUE + 1]}
+            form = {"email": "a@b.example", "password": "x" * 12, name: LONG[: MAX_ANONYMOUS_VALUE + 1]}
             answer = await nobody.client.post(path, data=form, headers={"Origin": ORIGIN})
             assert (answer.status_code, LONG[:300] in answer.text) == (413, False), (path, name)
     huge = {f"field-{number}": LONG[:19_000] for number in range(14)}

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from studiogate.console.framework import posted
-from studiogate.console.set_up.import_preview import LONGEST_VALUE
+from studiogate.console.set_up.import_preview import MAX_VALUE
 from studiogate.domain.staff import Role
 from studiogate.flows import csv_import
 from studiogate.flows.studio_file import steps
@@ -147,7 +147,7 @@ async def test_a_page_of_changes_is_bounded(console: Console) -> None:
     assert len(preview.content) < 3 * BYTES_PER_PAGE
     seen = await _rows(console, preview, "changes")
     assert len([row for row in seen if row[0]]) == len(forms)
-    assert max(len(row[4]) for row in seen if "&" not in row[4]) <= LONGEST_VALUE + 1
+    assert max(len(row[4]) for row in seen if "&" not in row[4]) <= MAX_VALUE + 1
 
 
 async def test_a_large_file_is_neither_in_memory_nor_in_the_page(
@@ -271,10 +271,10 @@ async def test_what_is_no_file_or_too_large_is_refused(console: Console, monkeyp
     assert (await _send(console, "members.csv", b"a", kind="nonsense")).status_code == 422
     assert (await _send(console, "members.csv", b"email\n", kind="members", dates="nonsense")).status_code == 422
     assert (await _send(console, "members.csv", b"", kind="members")).status_code == 422
-    long = await _send(console, "members.csv", b"a", kind="members", dates="x" * posted.MAXIMUM_BODY)
+    long = await _send(console, "members.csv", b"a", kind="members", dates="x" * posted.MAX_BODY)
     assert long.status_code == 400
     monkeypatch.setattr(posted, "MAX_FILE", 1_000)
-    assert (await _send(console, "members.csv", b"a" * posted.MAXIMUM_BODY * 2, kind="members")).status_code == 413
+    assert (await _send(console, "members.csv", b"a" * posted.MAX_BODY * 2, kind="members")).status_code == 413
 
 
 async def test_a_manager_of_one_location_imports_nothing(console: Console) -> None:

@@ -150,11 +150,11 @@ async def test_a_stream_outlasts_a_busy_database(
 async def test_an_account_has_a_few_streams_and_the_rest_polls(console: Console) -> None:
     since = await sequence(console)
     async with AsyncExitStack() as stack:
-        for _ in range(live.MOST_OF_ACCOUNT):
+        for _ in range(live.MAX_OF_ACCOUNT):
             await (await stack.enter_async_context(stream(console, since))).next("hello")
         answer = await console.get(f"/console/live?since={since}")
         assert (answer.status_code, answer.headers["retry-after"]) == (204, "60")
-        assert live.STREAMS.total == live.MOST_OF_ACCOUNT
+        assert live.STREAMS.total == live.MAX_OF_ACCOUNT
     assert live.STREAMS.total == 0
 
 
@@ -168,7 +168,7 @@ async def test_a_stream_that_was_late_for_the_last_place_says_so(
 
 
 async def test_a_process_has_a_bounded_number_of_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MOST_STREAMS", 2)
+    monkeypatch.setattr(live, "MAX_STREAMS", 2)
     streams = live.Streams()
     people = [uuid4() for _ in range(3)]
     assert [streams.open(each) for each in people] == [True, True, False]
@@ -235,7 +235,7 @@ async def test_polling_answers_at_once(console: Console, studio: BookingStudio) 
 async def test_a_reader_far_behind_reloads_everything(
     console: Console, studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studiogate.storage.class_changes.MOST_EVENTS", 1)
+    monkeypatch.setattr("studiogate.storage.class_changes.MAX_EVENTS", 1)
     since = await sequence(console)
     await partner_books(studio, await studio.new_class(HOUR))
     await settled(console)

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.instants import instants_at
-from studiogate.domain.names import MAXIMUM_REASON
+from studiogate.domain.names import MAX_REASON
 from tests.support.booking_studio import BookingStudio
 from tests.support.clock_changes import day_of_hours
 from tests.support.console import Console, texts
@@ -205,11 +205,11 @@ async def test_a_class_is_cancelled_after_its_preview(console: Console) -> None:
 @pytest.mark.parametrize("htmx", [False, True], ids=["plain", "htmx"])
 async def test_a_reason_that_is_too_long_is_refused_at_its_field(console: Console, htmx: bool) -> None:
     class_id = await class_on(console.studio, day(1), title="Ride")
-    refused = await console.post(path(class_id, "/cancel"), {"reason": "x" * (MAXIMUM_REASON + 1)}, htmx=htmx)
+    refused = await console.post(path(class_id, "/cancel"), {"reason": "x" * (MAX_REASON + 1)}, htmx=htmx)
     assert refused.status_code == 422
-    assert f"must have at most {MAXIMUM_REASON} characters" in texts(refused)
+    assert f"must have at most {MAX_REASON} characters" in texts(refused)
     field = 'data-field="reason"' if htmx else 'id="f-reason-fault"'
     assert field in refused.text
     assert (await console.studio.row("classes", class_id))["status"] == "scheduled"
-    longest = await console.post(path(class_id, "/cancel"), {"reason": "x" * MAXIMUM_REASON})
+    longest = await console.post(path(class_id, "/cancel"), {"reason": "x" * MAX_REASON})
     assert longest.status_code == 303

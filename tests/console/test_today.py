@@ -18,7 +18,7 @@ from tests.support.console import Console, texts
 
 pytestmark = pytest.mark.anyio
 FULL_PAGE, ZIPPED_PAGE = 60 * 1024, 12 * 1024
-MOST_STATEMENTS = 12
+MAX_STATEMENTS = 12
 
 
 async def today(studio: BookingStudio, class_id: UUID, **query: str) -> str:
@@ -310,7 +310,7 @@ async def test_a_full_day_is_small_and_takes_few_statements(
         async with counted_statements(monkeypatch) as seen:
             page = await console.get(path)
         assert page.status_code == 200
-        assert len(seen) <= MOST_STATEMENTS, "\n".join(seen)
+        assert len(seen) <= MAX_STATEMENTS, "\n".join(seen)
         assert page.text.count('class="seat"') == 24
         assert len(page.content) <= FULL_PAGE, (path, len(page.content))
         assert len(gzip.compress(page.content, 5)) <= ZIPPED_PAGE, path

@@ -12,7 +12,7 @@ import pytest
 
 from studiogate import domain, storage
 from studiogate.domain.bookings.entitlement import is_paused, is_usable
-from studiogate.domain.bookings.states import LONGEST_CLASS, MembershipStatus
+from studiogate.domain.bookings.states import MAX_CLASS, MembershipStatus
 from studiogate.domain.staff import Role
 from studiogate.storage import status_lists
 from tests.support.booking_facts import NOW, a_membership
@@ -110,7 +110,7 @@ THAT_MATTER = ", ".join(f"'{each}'" for each in MembershipStatus if matters(each
     [
         f"s.status in ({THAT_MATTER})",
         f"b.status in ({status_lists.SEAT_HOLDING})",
-        f"b.start_time > class_begins - interval '{LONGEST_CLASS.days} days'",
+        f"b.start_time > class_begins - interval '{MAX_CLASS.days} days'",
         f"f.status in ({status_lists.COUNTED_SUBMISSION})",
     ],
 )

@@ -55,9 +55,9 @@ def test_a_truncated_utf_16_file() -> None:
 
 
 def test_a_line_is_never_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = io.BytesIO(b"a," + b"x" * (5 * encoding.LONGEST_ROW) + b"\nb,c\n")
+    data = io.BytesIO(b"a," + b"x" * (5 * encoding.MAX_ROW) + b"\nb,c\n")
     longest, last = list(read_lines(data.read, "utf-8"))
-    assert encoding.LONGEST_ROW < len(longest) <= encoding.LONGEST_ROW + encoding.CHUNK + 1
+    assert encoding.MAX_ROW < len(longest) <= encoding.MAX_ROW + encoding.CHUNK + 1
     assert last == "b,c"
 
 
@@ -90,9 +90,9 @@ def test_an_open_quotation_mark_swallows_no_later_row() -> None:
 
 
 def test_over_long_rows_are_faults_of_their_own() -> None:
-    long = "x" * (encoding.LONGEST_ROW + 1)
+    long = "x" * (encoding.MAX_ROW + 1)
     assert rows(f"a,b\n{long}\nc,d") == [(1, ["a", "b"]), (2, records.TOO_LONG), (3, ["c", "d"])]
-    piece = "x" * (encoding.LONGEST_ROW - 10)
+    piece = "x" * (encoding.MAX_ROW - 10)
     assert rows(f'"{piece}\n{piece}\nc"\nd')[0] == (1, records.NOT_CLOSED)
 
 

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from studiogate.domain.members import Profile, merged_profile, read_member
-from studiogate.domain.names import MAXIMUM_NAME
+from studiogate.domain.names import MAX_NAME
 from studiogate.domain.studio_file.people import MEMBERS
-from studiogate.domain.studio_file.values import MAX_NAME, Setting
+from studiogate.domain.studio_file.values import MAX_RESTORED_NAME, Setting
 
 EARLY, LATE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)
 EMPTY = Profile("A", "B", None, None, "lead", None, None, None)
@@ -31,10 +31,10 @@ def test_the_stronger_role_stays() -> None:
 def test_staff_give_shorter_names_than_a_file_restores() -> None:
     """What `domain/staff_input.py` says about both; a message speaks of characters."""
     read = next(field.read for field in MEMBERS.members if field.name == "first_name")
-    restored = "x" * MAX_NAME
-    assert (read(restored, Setting()), MAX_NAME, MAXIMUM_NAME) == (restored, 2_000, 200)
-    assert read_member({"first_name": "x" * MAXIMUM_NAME, "last_name": "y"}, None)[1] == []
-    for name in ("", "x" * (MAXIMUM_NAME + 1)):
+    restored = "x" * MAX_RESTORED_NAME
+    assert (read(restored, Setting()), MAX_RESTORED_NAME, MAX_NAME) == (restored, 2_000, 200)
+    assert read_member({"first_name": "x" * MAX_NAME, "last_name": "y"}, None)[1] == []
+    for name in ("", "x" * (MAX_NAME + 1)):
         (fault,) = read_member({"first_name": name, "last_name": "y"}, None)[1]
         assert (fault.loc, fault.msg) == (("first_name",), "must have 1 to 200 characters")
     (fault,) = read_member({"first_name": 5, "last_name": "y"}, None)[1]

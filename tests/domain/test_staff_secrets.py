@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from zxcvbn_rs_py import Entropy, zxcvbn
 
 from studiogate.domain.staff import passwords
-from studiogate.domain.staff.passwords import MAXIMUM_PASSWORD, password_faults, typed_password
+from studiogate.domain.staff.passwords import MAX_PASSWORD, password_faults, typed_password
 from studiogate.domain.staff.second_factor import (
     STEP_SECONDS,
     matching_step,
@@ -54,7 +54,7 @@ def test_a_long_password_is_accepted(password: str) -> None:
     [
         ("", "string_too_short"),
         ("short pass!", "string_too_short"),
-        ("x" * (MAXIMUM_PASSWORD + 1), "string_too_long"),
+        ("x" * (MAX_PASSWORD + 1), "string_too_long"),
         (EMAIL, "password_has_own_name"),
         (EMAIL.upper() + "1", "password_has_own_name"),
         ("jo.anna.smith", "password_has_own_name"),
@@ -86,14 +86,14 @@ def test_what_an_estimate_costs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         return zxcvbn(text)
 
     monkeypatch.setattr(passwords, "zxcvbn", recorded)
-    for typed in ("@$!|+%({[<" * 20, "\ufdfa" * MAXIMUM_PASSWORD):
+    for typed in ("@$!|+%({[<" * 20, "\ufdfa" * MAX_PASSWORD):
         password_faults(typed, EMAIL)
     assert [len(each) for each in estimated] == [passwords.ESTIMATED] * 2
     assert not set("@$!|+%({[<") & set("".join(estimated))
 
 
 def test_lengths_are_checked_before_a_password_is_normalized() -> None:
-    assert typed_password("a" + "\u0301" * MAXIMUM_PASSWORD) is None
+    assert typed_password("a" + "\u0301" * MAX_PASSWORD) is None
     assert typed_password("") is None
     assert typed_password("\udfff") is None
 

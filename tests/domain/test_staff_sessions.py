@@ -11,7 +11,7 @@ from studiogate.domain.staff import PERMISSIONS, Channel, Role
 from studiogate.domain.staff.roles import Grant, Known, Owner, grant_faults, refusal_without_owner
 from studiogate.domain.staff.sessions import (
     IDLE,
-    MAXIMUM_USER_AGENT,
+    MAX_USER_AGENT,
     NOTED_EVERY,
     PASSWORD_IS_RECENT,
     Origin,
@@ -95,7 +95,7 @@ def test_a_session_starts_where_the_last_one_was() -> None:
 
 def test_what_a_browser_says_of_itself_is_bounded() -> None:
     origin = Origin("9" * 1000, "x\r\n\x1b[31m" + "y" * 1000).bounded()
-    assert (len(origin.address), len(origin.user_agent)) == (100, MAXIMUM_USER_AGENT)
+    assert (len(origin.address), len(origin.user_agent)) == (100, MAX_USER_AGENT)
     assert origin.user_agent.startswith("x   [31my")
 
 

@@ -140,7 +140,7 @@ def test_the_studio_is_found_wherever_it_stands() -> None:
 
 
 def test_one_missing_quote_does_not_read_the_file_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_window, "LONGEST_VALUE", 1 << 20)
+    monkeypatch.setattr(json_window, "MAX_VALUE", 1 << 20)
     asked = 0
 
     def endless(wanted: int) -> bytes:

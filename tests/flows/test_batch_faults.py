@@ -20,7 +20,7 @@ from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
 from studiogate.storage.db import pool
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError
-from studiogate.storage.idempotency import Once
+from studiogate.storage.idempotency import IdempotencyKey
 from tests.support import booking_studio
 from tests.support.batch_proxy import BatchProxy
 from tests.support.batches import in_one_batch
@@ -125,7 +125,7 @@ async def _ids_in_order(studio: BookingStudio, class_id: UUID) -> list[str]:
 
 def context(studio: BookingStudio, status: int) -> WriteContext:
     stored = Answers(status, lambda refusal: Stored(409, refusal.code.value.encode()))
-    return WriteContext(studio.partner, Once(uuid4().hex, b"same"), stored)
+    return WriteContext(studio.partner, IdempotencyKey(uuid4().hex, b"same"), stored)
 
 
 async def some_bookings(studio: BookingStudio) -> list[PendingRequest]:

@@ -25,7 +25,7 @@ from studiogate.storage.db.pool import (
     DatabaseUnavailableError,
     TransactionConflictError,
 )
-from studiogate.storage.idempotency import Once, not_to_execute
+from studiogate.storage.idempotency import IdempotencyKey, not_to_execute
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 
@@ -39,7 +39,7 @@ def refusal(refusal: Refusal) -> Stored:
 
 
 def context(studio: BookingStudio) -> WriteContext:
-    return WriteContext(studio.partner, Once(uuid4().hex, b"same"), Answers(201, refusal))
+    return WriteContext(studio.partner, IdempotencyKey(uuid4().hex, b"same"), Answers(201, refusal))
 
 
 async def some_requests(studio: BookingStudio, capacity: int = COUNT) -> list[PendingRequest]:

@@ -17,7 +17,7 @@ from studiogate.flows.bookings.executor import PendingRequest, execute_together
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
-from studiogate.storage.idempotency import Claim, FirstResult, Once
+from studiogate.storage.idempotency import Claim, FirstResult, IdempotencyKey
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
 from tests.support.deadlines import LONG
@@ -126,7 +126,7 @@ async def test_a_key_with_its_result_locks_nothing(
     class_id, member = await studio.new_class(), await studio.new_member()
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
     async with studio.database.transaction() as connection:
-        await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
+        await idempotency.remember(connection, access, IdempotencyKey("key-0001", b"first"), 201, b"{}")
     async with studio.database.transaction() as connection:
         found = await lock.lock_batch(connection, access, claims(access, class_id, member=member, key="key-0001"))
         assert (found.classes, found.found) == ({}, {0: FirstResult(b"first", 201, b"{}")})
@@ -150,7 +150,7 @@ async def test_a_request_waiting_for_its_key_holds_no_class(
         assert not await is_locked(elsewhere, "classes", class_id)
         others = [studio.post(wire_body(class_id, await studio.new_member())) for _ in range(3)]
         assert [each.status for each in await asyncio.gather(*others)] == [201] * 3
-        await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
+        await idempotency.remember(connection, access, IdempotencyKey("key-0001", b"first"), 201, b"{}")
     assert (await waiting).code == "idempotency_key_reused"
 
 
@@ -190,7 +190,7 @@ async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
         waiting = asyncio.create_task(studio.cancel(booking["id"], "key-0001"))
         await somebody_waits(elsewhere)
         assert not await is_locked(elsewhere, "classes", booking["class_id"])
-        await idempotency.remember(connection, access, Once("key-0001", b"first"), 200, b"{}")
+        await idempotency.remember(connection, access, IdempotencyKey("key-0001", b"first"), 200, b"{}")
     assert (await waiting).code == "idempotency_key_reused"
     assert await twin() == {0: FirstResult(b"first", 200, b"{}")}
 

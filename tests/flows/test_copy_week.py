@@ -10,7 +10,7 @@ import pytest
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule import copy_week as domain
-from studiogate.domain.schedule.copy_week import MOST_CLASSES, OtherWeek, WeekClass, plan_copy
+from studiogate.domain.schedule.copy_week import MAX_CLASSES, OtherWeek, WeekClass, plan_copy
 from studiogate.domain.schedule.series import local_instant, monday_of
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.domain.staff import Role
@@ -167,10 +167,10 @@ async def test_a_week_that_is_too_large_is_refused(studio: BookingStudio) -> Non
         from generate_series(1, $4) n""",
         studio.location,
         at(1),
-        MOST_CLASSES + 1,
+        MAX_CLASSES + 1,
     )
     refusal = await refused(studio, copy_week.copy_week, wanted(studio))
-    assert (refusal.code, refusal.details["maximum"]) == (Code.LIMIT_REACHED, MOST_CLASSES)
+    assert (refusal.code, refusal.details["maximum"]) == (Code.LIMIT_REACHED, MAX_CLASSES)
 
 
 async def test_two_copies_at_once_create_classes_once(studio: BookingStudio) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from studiogate.domain.access import Access
 from studiogate.storage import idempotency, people
-from studiogate.storage.idempotency import Once
+from studiogate.storage.idempotency import IdempotencyKey
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 from tests.support.direct_client import DirectResponse
@@ -45,7 +45,7 @@ async def test_a_lead_that_waits_for_its_key_does_not_hold_the_email(studio: Boo
         waiting = asyncio.create_task(create(studio, "key-0001"))
         await somebody_waits(connection)
         assert await connection.fetchval(TRY, str(partner.studio_id), EMAIL)
-        await idempotency.remember(connection, partner, Once("key-0001", b"first"), 201, b"{}")
+        await idempotency.remember(connection, partner, IdempotencyKey("key-0001", b"first"), 201, b"{}")
     assert (await waiting).code == "idempotency_key_reused"
 
 

@@ -338,7 +338,7 @@ async def test_an_erasure_waits_for_a_submission_with_the_email(studio: BookingS
 
 
 async def submitted_within(connection: Any, studio: BookingStudio, form: UUID, email: str) -> UUID:
-    wanted = submission_flow.WantedSubmission(email)
+    wanted = submission_flow.SubmissionToStore(email)
     made = await submission_flow.submit(connection, studio.partner, form, wanted, mails=False)
     assert isinstance(made, str), made
     return UUID(json.loads(made)["id"])
@@ -346,7 +346,7 @@ async def submitted_within(connection: Any, studio: BookingStudio, form: UUID, e
 
 async def test_a_link_of_an_erased_member_takes_no_submission(studio: BookingStudio, other: Database) -> None:
     member, form = await studio.new_member(), await studio.new_form()
-    wanted = submission_flow.WantedSubmission("typed@example.com", "Jo", {}, member_id=member)
+    wanted = submission_flow.SubmissionToStore("typed@example.com", "Jo", {}, member_id=member)
     submitting = submission_flow.submit_from_page
     async with other.connection() as connection, connection.transaction():
         done = await flow.erase(connection, person(studio), member)

@@ -18,7 +18,7 @@ from studiogate.flows.idempotency import WriteContext
 from studiogate.storage import idempotency
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import OverloadedError
-from studiogate.storage.idempotency import Once
+from studiogate.storage.idempotency import IdempotencyKey
 from tests.support.deadlines import LONG
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shipped_limits]
@@ -62,7 +62,7 @@ class Desk:
         sent = []
         for name in names:
             command = BookClass(self.classes.setdefault(name[0], uuid4()), member or uuid4())
-            pending = PendingRequest(WriteContext(ACCESS[studio], Once(name, b"")), command)
+            pending = PendingRequest(WriteContext(ACCESS[studio], IdempotencyKey(name, b"")), command)
             self.names[pending] = name
             sent.append(asyncio.create_task(self.scheduler.submit(pending)))
         return sent

@@ -8,7 +8,7 @@ import pytest
 
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import MAXIMUM_STAFF, Grant
+from studiogate.domain.staff.roles import MAX_STAFF, Grant
 from studiogate.flows.staff import operators, passwords, roles
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation
@@ -139,7 +139,7 @@ async def test_a_studio_has_a_bounded_number_of_staff(people: People) -> None:
         " from generate_series(1, $2) returning id) insert into staff_roles (studio_id, account_id, role, created_at)"
         " select $1, id, 'front_desk', '2020-01-01' from made",
         people.studio.id,
-        MAXIMUM_STAFF,
+        MAX_STAFF,
     )
     async with people.database.connection() as connection:
         wanted = Invitation("one.more@example.com", Grant(Role.MANAGER))

@@ -9,7 +9,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import PERMISSIONS, Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.second_factor import step_at, totp_code, totp_purpose
-from studiogate.domain.staff.sessions import MAXIMUM_SESSIONS
+from studiogate.domain.staff.sessions import MAX_SESSIONS
 from studiogate.flows import housekeeping
 from studiogate.flows.staff import operators, roles, second_factor, sessions
 from studiogate.flows.staff.roles import Invitation
@@ -142,11 +142,11 @@ async def test_the_oldest_of_too_many_sessions_end(people: People) -> None:
         " from generate_series(1, $3)",
         person.account_id,
         people.studio.id,
-        MAXIMUM_SESSIONS,
+        MAX_SESSIONS,
     )
     await people.session(person)
     open_ones = "select count(*) from staff_sessions where account_id = $1 and ended_at is null"
-    assert await people.value(open_ones, person.account_id) == MAXIMUM_SESSIONS
+    assert await people.value(open_ones, person.account_id) == MAX_SESSIONS
     assert code_of(await people.resolve(first.token)) == "session_ended"
 
 

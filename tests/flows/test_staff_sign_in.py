@@ -8,7 +8,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from studiogate.domain.staff import Role
-from studiogate.domain.staff.passwords import MAXIMUM_PASSWORD
+from studiogate.domain.staff.passwords import MAX_PASSWORD
 from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import hashing, operators, passwords, second_factor, sign_in
@@ -54,7 +54,7 @@ async def refusals(people: People) -> dict[str, Credentials]:
     return {
         "wrong password": Credentials(person.email, "correct horse battery stapler"),
         "no password": Credentials(person.email, ""),
-        "too long a password": Credentials(person.email, "x" * (MAXIMUM_PASSWORD + 1)),
+        "too long a password": Credentials(person.email, "x" * (MAX_PASSWORD + 1)),
         "half a character": Credentials(person.email, "\ud800" * 12),
         "unknown": Credentials("nobody@example.com", PASSWORD),
         "no email": Credentials("'; drop table", PASSWORD),

@@ -9,7 +9,7 @@ import pytest
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.flows.forms import submit as submission_flow
-from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit as storage
 from tests.support.partner_api import open_partner_api
@@ -38,7 +38,7 @@ async def new_form(partner: Partner, **settings: Any) -> UUID:
 
 
 async def submit(connection: Connection, access: Access, form_id: UUID, email: str) -> None:
-    made = await submission_flow.submit(connection, access, form_id, WantedSubmission(email), mails=False)
+    made = await submission_flow.submit(connection, access, form_id, SubmissionToStore(email), mails=False)
     assert isinstance(made, str), made
 
 

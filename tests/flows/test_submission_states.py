@@ -18,7 +18,7 @@ from studiogate.domain.forms.submissions import SubmissionStatus, transition_ref
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import review
 from studiogate.flows.forms import submit as submission_flow
-from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.flows.members import create as members
 from studiogate.runtime import Runtime
 from tests.support.databases import run
@@ -35,7 +35,7 @@ class Desk:
         self.staff, self.visitor = operator_access(studio_id), visitor_access(studio_id)
 
     async def submit(self, email: str, access: Any = None) -> dict[str, Any]:
-        wanted = WantedSubmission(email, None, {})
+        wanted = SubmissionToStore(email, None, {})
         database = self.runtime.database
         made = await submission_flow.submit_from_page(database, access or self.visitor, self.form, wanted, mails=False)
         assert isinstance(made, str), made
@@ -124,7 +124,7 @@ async def test_a_new_member_is_given_verified_submissions_only(desk: Desk) -> No
     email = f"{uuid4().hex}@example.com"
     typed, vouched = await desk.submit(email), await desk.submit(email, desk.staff)
     async with desk.connection.transaction():
-        wire = await members.create(desk.connection, desk.staff, members.WantedMember(email, "Mo", "Lee"))
+        wire = await members.create(desk.connection, desk.staff, members.MemberToCreate(email, "Mo", "Lee"))
     assert isinstance(wire, str)
     assert (await desk.kept(typed))["member_id"] is None
     assert str((await desk.kept(vouched))["member_id"]) == json.loads(wire)["id"]
@@ -148,7 +148,7 @@ async def test_one_per_email_also_at_once(desk: Desk) -> None:
     outcomes = await asyncio.gather(
         *(
             submission_flow.submit_from_page(
-                desk.runtime.database, desk.staff, desk.form, WantedSubmission(email), mails=False
+                desk.runtime.database, desk.staff, desk.form, SubmissionToStore(email), mails=False
             )
             for _ in range(6)
         )

@@ -17,11 +17,11 @@ from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.forms import submit as submission_flow
-from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.flows.idempotency import Answers, Stored, WriteContext
 from studiogate.storage import event_numbering, idempotency
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.idempotency import Once
+from studiogate.storage.idempotency import IdempotencyKey
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
 
@@ -83,7 +83,7 @@ async def grow(studio: BookingStudio, access: Access) -> None:
 
 
 def context(access: Access, key: object) -> WriteContext:
-    return WriteContext(access, Once(f"key-{key}", b""), Answers(201))
+    return WriteContext(access, IdempotencyKey(f"key-{key}", b""), Answers(201))
 
 
 async def book(database: Database, studio: BookingStudio, access: Access, count: int) -> None:
@@ -208,7 +208,7 @@ async def test_memberships_are_found_by_their_id_or_their_member(studio: Booking
 
 
 async def submit(connection: Connection, access: Access, form_id: UUID) -> None:
-    wanted = WantedSubmission(f"{uuid4().hex}@example.com")
+    wanted = SubmissionToStore(f"{uuid4().hex}@example.com")
     async with connection.transaction():
         before = await connection.fetchval(READ)
         made = await submission_flow.submit(connection, access, form_id, wanted, mails=False)

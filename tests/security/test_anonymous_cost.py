@@ -19,9 +19,9 @@ from studiogate.flows.staff import hashing
 from studiogate.hosted.request import MAX_TEXT_BODY
 from studiogate.runtime import Runtime
 from studiogate.server.front_ends import FrontEnds
-from studiogate.server.http_protocol import MAXIMUM_HEAD
+from studiogate.server.http_protocol import MAX_HEAD
 from studiogate.web.multipart import MAX_PARTS
-from studiogate.web.request import MAXIMUM_BODY
+from studiogate.web.request import MAX_BODY
 from tests.support.asgi import AsgiResponse, ask
 from tests.support.hosted_pages import site
 from tests.support.page_reader import token_of
@@ -31,7 +31,7 @@ __all__ = ["site"]
 pytestmark = pytest.mark.anyio
 
 SECONDS, TRIES = 0.05, 12
-HEAD = MAXIMUM_HEAD - 2_000  # what the other lines of a head leave for a path, a query or a header
+HEAD = MAX_HEAD - 2_000  # what the other lines of a head leave for a path, a query or a header
 CHUNK = 64 * 1024
 FORM, PARTS, JSON = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json"
 
@@ -103,7 +103,7 @@ def of_parts(limit: int) -> Iterator[Worst]:
 
 def of_json() -> Iterator[Worst]:
     for pattern in (b"[", b"[],", b"{},", b"1,", b"9", b'{"a":', b'"', b"\\u0041"):
-        yield Worst(f"json {pattern!r}", headers=(("content-type", JSON),), body=filled(pattern, MAXIMUM_BODY))
+        yield Worst(f"json {pattern!r}", headers=(("content-type", JSON),), body=filled(pattern, MAX_BODY))
 
 
 HOSTED_FIELDS = ["f.line", "f.story", "f.mail", "f.call", "f.day", "f.menu", "f.many", "f.sign", "t.sign", "a.0.home"]
@@ -125,7 +125,7 @@ def entry_points(slug: str) -> dict[tuple[str, str], list[Worst]]:
     for method, path in API:
         if method == "POST":
             sent[method, path] = [*heads, *of_json()]
-    bodies = [*of_bodies(posted.MAXIMUM_ANONYMOUS_BODY, CONSOLE_FIELDS), *of_parts(posted.MAXIMUM_ANONYMOUS_BODY)]
+    bodies = [*of_bodies(posted.MAX_ANONYMOUS_BODY, CONSOLE_FIELDS), *of_parts(posted.MAX_ANONYMOUS_BODY)]
     for method, path in CONSOLE:
         if method == "POST":
             sent[method, path] = [*heads, *bodies]

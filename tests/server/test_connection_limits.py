@@ -45,7 +45,7 @@ def test_sixteen_requests_are_queued_and_none_is_lost(server: Server, request_: 
     with connected(server) as connection:
         connection.sendall(request_ * sent)
         wait_for(lambda: len(server.connection.pipeline) >= 16, LONG, "nothing is queued")
-        assert len(server.connection.pipeline) == http_protocol.MAXIMUM_QUEUED == 16
+        assert len(server.connection.pipeline) == http_protocol.MAX_QUEUED == 16
         assert server.connection.flow.read_paused
         server.released.set()
         assert answers(connection, sent) == [200] * sent
@@ -60,7 +60,7 @@ def test_queued_bodies_are_bounded(server: Server) -> None:
         asking.start()
         assert answers(connection, sent) == [200] * sent
         asking.join()
-    assert 0 < server.most_held <= http_protocol.MAXIMUM_AHEAD + 3 * 262_144  # what a read can bring
+    assert 0 < server.most_held <= http_protocol.MAX_AHEAD + 3 * 262_144  # what a read can bring
 
 
 def test_chunked_bodies_are_queued_as_well(server: Server) -> None:

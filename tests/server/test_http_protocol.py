@@ -17,7 +17,7 @@ from studiogate.api.app import PartnerApp
 from studiogate.runtime import Runtime
 from studiogate.server import http_protocol, http_timeouts
 from studiogate.web import sending
-from studiogate.web.request import MAXIMUM_BODY
+from studiogate.web.request import MAX_BODY
 from tests.support.databases import run
 from tests.support.deadlines import LONG
 from tests.support.direct_client import DirectResponse, ask
@@ -73,7 +73,7 @@ def answer(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-@pytest.mark.parametrize("size", [1_000, 64 * 1024, 70_000, 200_000, 500_000, MAXIMUM_BODY])
+@pytest.mark.parametrize("size", [1_000, 64 * 1024, 70_000, 200_000, 500_000, MAX_BODY])
 def test_a_long_body_is_no_long_head(server: tuple[int, str], connection: socket.socket, size: int) -> None:
     """However much of it arrives in one read, and also later on the same connection."""
     for _ in range(3):
@@ -95,7 +95,7 @@ def test_nothing_of_a_body_is_kept(server: tuple[int, str], connection: socket.s
 
 def test_a_long_head_is_refused(connection: socket.socket) -> None:
     """By its size, before its end has arrived."""
-    sent = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-More: ".ljust(http_protocol.MAXIMUM_HEAD + 1, b"x")
+    sent = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-More: ".ljust(http_protocol.MAX_HEAD + 1, b"x")
     connection.sendall(sent)
     assert b"The headers are too large." in answer(connection)
     assert connection.recv(1) == b""

@@ -3,7 +3,7 @@
 import pytest
 
 from studiogate import clock
-from studiogate.storage.db.load_shedding import LONGEST_STEP, MAXIMUM_WAIT_SECONDS, WaitEstimate
+from studiogate.storage.db.load_shedding import MAX_STEP, MAX_WAIT_SECONDS, WaitEstimate
 
 
 class Time:
@@ -35,7 +35,7 @@ def test_a_queue_that_never_moved_is_joined() -> None:
 def test_the_wait_is_the_length_times_the_step(time: Time, seconds: float) -> None:
     estimate = WaitEstimate()
     move(estimate, time, seconds)
-    ahead = MAXIMUM_WAIT_SECONDS / seconds
+    ahead = MAX_WAIT_SECONDS / seconds
     assert not estimate.would_time_out(int(ahead * 0.99))
     assert estimate.would_time_out(int(ahead * 1.01) + 1)
 
@@ -63,4 +63,4 @@ def test_idle_time_is_not_part_of_the_estimate(time: Time) -> None:
     move(estimate, time, 60, steps=1)
     assert not estimate.would_time_out(50)
     move(estimate, time, 60)
-    assert estimate.would_time_out(int(MAXIMUM_WAIT_SECONDS / LONGEST_STEP) + 1)
+    assert estimate.would_time_out(int(MAX_WAIT_SECONDS / MAX_STEP) + 1)

@@ -46,14 +46,14 @@ PARTS = (
 )
 CASES = pytest.StashKey[dict[str, "counting[int]"]]()  # how many cases of a sampled test were collected
 WORST = ("failed", "skipped", "passed")
-MOST_SECONDS = 3600
+MAX_SECONDS = 3600
 
 
 def battery(part: str) -> list[pytest.MarkDecorator]:
     """Return the marks of a test that runs only in `make battery`."""
     if part not in PARTS:
         raise ValueError(f"{part} is no part of the battery")
-    return [pytest.mark.battery(part), pytest.mark.timeout(MOST_SECONDS)]
+    return [pytest.mark.battery(part), pytest.mark.timeout(MAX_SECONDS)]
 
 
 def sized(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:

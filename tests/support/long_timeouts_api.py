@@ -19,7 +19,7 @@ LIMITS = (
     (pool, "ACQUIRE_SECONDS"),
     (servers, "CONNECT_SECONDS"),
     (scheduler, "MAX_WAIT_SECONDS"),
-    (load_shedding, "MAXIMUM_WAIT_SECONDS"),
+    (load_shedding, "MAX_WAIT_SECONDS"),
 )
 SHIPPED = [getattr(*limit) for limit in LIMITS]
 SESSION_LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")

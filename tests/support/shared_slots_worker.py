@@ -4,6 +4,6 @@ from studiogate.server import worker_process
 from studiogate.worker import webhooks
 
 if __name__ == "__main__":
-    webhooks.MOST_UNDER_WAY = 8
+    webhooks.MAX_UNDER_WAY = 8
     webhooks.PLACES_OF_AN_ENDPOINT = 8
     worker_process.main()

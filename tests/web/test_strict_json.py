@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.refusals import Refusal
-from studiogate.web.request import MAXIMUM_DEPTH, strict_json
+from studiogate.web.request import MAX_DEPTH, strict_json
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 HALVES = ["\\ud83d", "\\ude00", "\\uDBFF", "\\uDFFF", "\\ud800", "\\udc00"]
@@ -22,10 +22,10 @@ def test_the_search_finds_what_the_decoded_text_holds(pieces: list[str], as_name
     assert isinstance(strict_json(body.encode()), Refusal) == bool(UNSTORABLE.search(decoded))
 
 
-@given(st.lists(st.booleans(), min_size=MAXIMUM_DEPTH - 2, max_size=MAXIMUM_DEPTH + 2))
+@given(st.lists(st.booleans(), min_size=MAX_DEPTH - 2, max_size=MAX_DEPTH + 2))
 def test_the_deepest_nesting_counts(objects: list[bool]) -> None:
     value: object = 1
     for is_object in objects:
         value = {"x": value, "y": []} if is_object else [value, {}]
     # The empty sibling of the innermost value is one level deeper than the container of both.
-    assert isinstance(strict_json(json.dumps(value).encode()), Refusal) == (len(objects) + 1 > MAXIMUM_DEPTH)
+    assert isinstance(strict_json(json.dumps(value).encode()), Refusal) == (len(objects) + 1 > MAX_DEPTH)

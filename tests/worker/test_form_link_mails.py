@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from studiogate.flows.forms import staff as flow
-from studiogate.flows.forms.staff import WantedLink
+from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.hosted.app import HostedApp
 from studiogate.worker.mail import mail_once
 from tests.support import booking_studio
@@ -28,7 +28,7 @@ async def queue(mail_studio: MailStudio, life: timedelta = timedelta(days=7), **
     """Queue a mail; return the form, the member and the address."""
     studio, (member, address) = mail_studio.studio, await mail_studio.member(**columns)
     form = await studio.new_form()
-    await did(studio, flow.send_link, WantedLink(form, member, life))
+    await did(studio, flow.send_link, FormLinkToSend(form, member, life))
     return form, member, address
 
 

@@ -21,7 +21,7 @@ from studiogate.domain.forms.signed_links import SECRET_BYTES, Verification, rea
 from studiogate.flows import housekeeping, mails
 from studiogate.flows.forms import mail_texts
 from studiogate.flows.forms import submit as submission_flow
-from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.runtime import Runtime
 from studiogate.worker.mail import mail_once
 from tests.support.failing_studios import failing_studio
@@ -59,7 +59,7 @@ class FormMailStudio:
     smtp_server: SmtpServer
 
     async def submit(self, mails: bool = True, **more: Any) -> Any:
-        wanted = WantedSubmission(
+        wanted = SubmissionToStore(
             more.pop("email", "sam@example.com"), more.pop("name", "Sam"), more.pop("data", {"first": "x"})
         )
         access = operator_access(self.studio.studio_id)
@@ -321,7 +321,7 @@ async def test_a_studio_whose_mails_cannot_be_claimed_does_not_stop_the_other(fo
 
 
 async def submit_as_visitor(form_mail_studio: FormMailStudio, **more: Any) -> Any:
-    wanted = WantedSubmission(more.get("email", "victim@example.com"), "Cheap Pills", {"first": "visit spam.example"})
+    wanted = SubmissionToStore(more.get("email", "victim@example.com"), "Cheap Pills", {"first": "visit spam.example"})
     access = visitor_access(form_mail_studio.studio.studio_id)
     return await submission_flow.submit_from_page(
         form_mail_studio.runtime.database, access, form_mail_studio.form, wanted, mails=True
@@ -390,7 +390,7 @@ async def test_an_address_gets_three_confirmations_an_hour(form_mail_studio: For
     both = [dataclasses.replace(form_mail_studio, form=form) for form in (form_mail_studio.form, other)]
 
     async def submit(each: FormMailStudio) -> Any:
-        wanted = WantedSubmission("Victim@Example.com ")
+        wanted = SubmissionToStore("Victim@Example.com ")
         access = visitor_access(form_mail_studio.studio.studio_id)
         return await submission_flow.submit_from_page(
             form_mail_studio.runtime.database, access, each.form, wanted, mails=True

@@ -11,7 +11,7 @@ import pytest
 
 from bench.webhook_receiver import OK, Received, Receiver, answer, receiving
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, MAXIMUM_REPLACED_SECRETS, Attempted
+from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, MAX_REPLACED_SECRETS, Attempted
 from studiogate.flows import deliveries as flow
 from studiogate.flows import webhooks
 from studiogate.storage.webhooks import claims, deliveries
@@ -174,11 +174,11 @@ async def test_each_replaced_secret_signs_for_its_own_24_hours(webhook_studio: W
         received = await delivered(webhook_studio, receiver)
         assert [received.signed_by(each) for each in secrets] == [False, True, True, True, True]
         assert await kept_secrets(webhook_studio, endpoint.id) == (2, 2)
-        secrets += [await rotate(webhook_studio, endpoint.id) for _ in range(MAXIMUM_REPLACED_SECRETS - 2)]
+        secrets += [await rotate(webhook_studio, endpoint.id) for _ in range(MAX_REPLACED_SECRETS - 2)]
         assert await kept_secrets(webhook_studio, endpoint.id) == (29, 29)
         received = await delivered(webhook_studio, receiver)
         signed = [received.signed_by(each) for each in secrets]
-        assert signed == [False, False, *[True] * (1 + MAXIMUM_REPLACED_SECRETS)]
+        assert signed == [False, False, *[True] * (1 + MAX_REPLACED_SECRETS)]
         async with webhook_studio.connection.transaction():
             await webhooks.delete_endpoint(webhook_studio.connection, webhook_studio.access, str(endpoint.id))
         assert (await kept_secrets(webhook_studio, endpoint.id))[0] == 0

@@ -26,7 +26,7 @@ from studiogate.cli.field_options import (
 from studiogate.cli.lists import add_list
 from studiogate.cli.rows import print_saved, print_warnings
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
+from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.instants import LocalTimeError, instant_text, only_instant
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
@@ -57,7 +57,7 @@ OPTIONS = {
     "title": of_field("What clients see as the name of the class."),
     "description": of_field("A text about it."),
     "start": of_field(START, metavar="TIME"),
-    "minutes": of_field("How long it lasts.", min=1, max=LONGEST_CLASS_MINUTES),
+    "minutes": of_field("How long it lasts.", min=1, max=MAX_CLASS_MINUTES),
     "location_id": of_field("Where it takes place.", "--location"),
     "room_id": of_field("The room.", "--room"),
     "class_type_id": of_field("The class type.", "--class-type"),

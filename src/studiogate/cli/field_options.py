@@ -12,8 +12,7 @@ import typer
 
 from studiogate.cli.context import CommandError, parse_row_id
 from studiogate.domain.staff_input import NO_SETTING, Fields
-from studiogate.domain.studio_file.rows import Member as Field
-from studiogate.domain.studio_file.rows import Values
+from studiogate.domain.studio_file.rows import Field, Values
 from studiogate.domain.studio_file.values import SHAPES, WrongValueError, identifier, instant
 
 DAY = ["%Y-%m-%d"]

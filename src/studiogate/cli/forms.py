@@ -21,7 +21,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.form_body import FIELDS
 from studiogate.domain.forms.canonical import MAX_DEFINITION
-from studiogate.domain.forms.link_mails import LONGEST_LINK_LIFE
+from studiogate.domain.forms.link_mails import MAX_LINK_LIFE
 from studiogate.domain.forms.signed_links import Link, link_path, make_link, open_link_secret
 from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
@@ -31,7 +31,7 @@ from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import lead_staff
 from studiogate.flows.forms import review
 from studiogate.flows.forms import staff as flow
-from studiogate.flows.forms.staff import WantedLink
+from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.flows.members.export import safe_name
 from studiogate.server.address_file import known_address
 from studiogate.storage.db.pool import Connection
@@ -52,9 +52,7 @@ FormFile = Annotated[
 ]
 FormId = Annotated[UUID, typer.Argument(metavar="FORM_ID", parser=parse_row_id)]
 Recipient = Annotated[UUID, typer.Option(parser=parse_row_id, help="The id of the member that the link is for.")]
-Expires = Annotated[
-    str, typer.Option(help=f"How long it opens the form, at most {LONGEST_LINK_LIFE.days}d: 30m, 24h, 7d.")
-]
+Expires = Annotated[str, typer.Option(help=f"How long it opens the form, at most {MAX_LINK_LIFE.days}d: 30m, 24h, 7d.")]
 ByMail = Annotated[bool, typer.Option("--mail", help="Send it to the member by email instead of printing it.")]
 SubmissionIds = Annotated[list[UUID], typer.Argument(metavar="ID...", parser=parse_row_id)]
 Folder = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder for the files.")]
@@ -64,7 +62,7 @@ Status = Annotated[LeadStatus, typer.Argument(metavar="STATUS", help="new, conta
 @forms.command("link")
 def link(call: InStudio, form_id: FormId, member: Recipient, expires: Expires = "7d", mail: ByMail = False) -> None:
     """Print a link that opens a form for one member, or mail it; what is sent with it is theirs."""
-    wanted = WantedLink(form_id, member, duration(expires))
+    wanted = FormLinkToSend(form_id, member, duration(expires))
     if mail:
         _mail(call, wanted)
         return
@@ -84,7 +82,7 @@ def link(call: InStudio, form_id: FormId, member: Recipient, expires: Expires = 
     screen.print(f"It opens until {made.expires_at:%Y-%m-%d %H:%M} UTC, for this member only.", style="dim")
 
 
-def _mail(call: InStudio, wanted: WantedLink) -> None:
+def _mail(call: InStudio, wanted: FormLinkToSend) -> None:
     async def work(connection: Connection) -> flow.QueuedLink:
         sent = await worker_sends(connection)
         if not sent:
@@ -112,7 +110,7 @@ def _secret(call: InStudio, facts: FormLinkFacts) -> bytes:
         raise CommandError(OTHER_KEY) from None
 
 
-async def _found(answer: Awaitable[Result | Refusal], wanted: WantedLink) -> Result | Refusal:
+async def _found(answer: Awaitable[Result | Refusal], wanted: FormLinkToSend) -> Result | Refusal:
     """Return what the flow returned, unless there is no such form or member."""
     outcome = await answer
     if not isinstance(outcome, Refusal) or outcome.code is not Code.NOT_FOUND:

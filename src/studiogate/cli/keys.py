@@ -181,7 +181,7 @@ def requests(
 
     async def work(connection: Connection) -> list[Record]:
         access = await _access(connection, credential_id)
-        wanted = request_log.Wanted(credential_id, errors, before, limit)
+        wanted = request_log.LogFilter(credential_id, errors, before, limit)
         return await request_log.list_requests(connection, access, wanted)
 
     print_rows(call.on_database(work), call.as_json, limit)

@@ -18,8 +18,8 @@ from studiogate.storage.schedule.search import find_classes
 from studiogate.web.response import Answer
 
 PER_GROUP = 6
-MAXIMUM_TEXT = 100
-MAXIMUM_WORDS = 6
+MAX_TEXT = 100
+MAX_WORDS = 6
 
 
 class Hit(NamedTuple):
@@ -53,11 +53,11 @@ async def show_search(request: ConsoleRequest) -> Answer:
 
 @action("POST", "/search", Audience.SIGNED_IN)
 async def search(request: ConsoleRequest) -> Answer:
-    return await _search(request, request.form.get("q", "").strip()[:MAXIMUM_TEXT])
+    return await _search(request, request.form.get("q", "").strip()[:MAX_TEXT])
 
 
 async def _search(request: ConsoleRequest, text: str) -> Answer:
-    words = text.split()[:MAXIMUM_WORDS]
+    words = text.split()[:MAX_WORDS]
     groups = [found for found in [_pages(request, words), *await _records(request, words)] if found.hits]
     if request.is_fragment:
         return request.fragment("search/_hits.html", text=text, groups=groups)

@@ -30,7 +30,7 @@ SHORT: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Ways(NamedTuple):
+class ResolutionLinks(NamedTuple):
     """Where the reasons are resolved: the forms that the page at hand leads to."""
 
     sell: str
@@ -38,16 +38,16 @@ class Ways(NamedTuple):
     member: str
 
 
-def at_the_desk(class_id: UUID, member_id: UUID) -> Ways:
+def at_the_desk(class_id: UUID, member_id: UUID) -> ResolutionLinks:
     """Return the ways from a class: its drawers, which continue with the booking."""
     drawers, query = f"/console/classes/{class_id}", f"?member={member_id}"
-    return Ways(f"{drawers}/walk-in{query}", f"{drawers}/waiver{query}", _profile(member_id))
+    return ResolutionLinks(f"{drawers}/walk-in{query}", f"{drawers}/waiver{query}", _profile(member_id))
 
 
-def from_profile(member_id: UUID, back: str) -> Ways:
+def from_profile(member_id: UUID, back: str) -> ResolutionLinks:
     """Return the ways from a member's profile; a sale leads back to the booking."""
     profile = _profile(member_id)
-    return Ways(f"{profile}/sell?{urlencode({'next': back})}", f"{profile}/form-link", profile)
+    return ResolutionLinks(f"{profile}/sell?{urlencode({'next': back})}", f"{profile}/form-link", profile)
 
 
 def _profile(member_id: UUID) -> str:
@@ -58,7 +58,7 @@ def short_text(code: str) -> str:
     return SHORT.get(code, code.replace("_", " "))
 
 
-def resolution(request: ConsoleRequest, code: str, ways: Ways) -> Resolution | None:
+def resolution(request: ConsoleRequest, code: str, ways: ResolutionLinks) -> Resolution | None:
     """Return the link that resolves a reason, if there is one and the person may use it."""
     if code in ENTITLEMENT and request.may(Permission.SALES):
         return Resolution("Sell a membership", ways.sell, in_drawer=True)
@@ -76,7 +76,7 @@ def can_join_waitlist(reasons: Iterable[book.Reason]) -> bool:
     return any(each["code"] == Code.CLASS_FULL and each["details"]["waitlist_available"] for each in reasons)
 
 
-def of_refusal(request: ConsoleRequest, refusal: Refusal, ways: Ways) -> Resolution | None:
+def of_refusal(request: ConsoleRequest, refusal: Refusal, ways: ResolutionLinks) -> Resolution | None:
     """Return the link that resolves the first of a refusal's reasons that has one."""
     reasons = refusal.details.get("reasons") or [refusal.code.value]
     found = (resolution(request, str(code), ways) for code in reasons)

@@ -17,7 +17,7 @@ from studiogate.flows.bookings import staff as class_flows
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.forms import review, submit
 from studiogate.flows.forms import staff as form_staff
-from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.schedule import classes, closures, series
 from studiogate.flows.schedule.rows import Given
@@ -97,7 +97,7 @@ async def a_form_is_made(day: Day) -> object:
 
 async def a_visitor_asks(day: Day) -> object:
     answers = {"first_name": "Selin", "location": "brooklyn", "interests": ["Reformer", "Yoga"]}
-    wanted = WantedSubmission("selin.kaya@example.com", "Selin Kaya", answers)
+    wanted = SubmissionToStore("selin.kaya@example.com", "Selin Kaya", answers)
     form_id = day.id("form", "intro-offer")
     visitor = visitor_access(day.manager.studio_id)
     return await submit.submit(day.connection, visitor, form_id, wanted, mails=False)

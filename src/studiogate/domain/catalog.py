@@ -20,7 +20,7 @@ from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import by_name, fault, read_fields
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import NAME
-from studiogate.domain.studio_file.rows import Member, optional, required
+from studiogate.domain.studio_file.rows import Field, optional, required
 from studiogate.domain.studio_file.values import Setting
 
 MAX_CREDITS = 100_000
@@ -93,11 +93,11 @@ def _interval(value: object, setting: Setting) -> Interval:
     return Interval(v.one_of(Interval)(value, setting))
 
 
-CURRENCY = Member("currency", v.currency, lambda setting: setting.currency)
+CURRENCY = Field("currency", v.currency, lambda setting: setting.currency)
 PRODUCT = by_name(
     required("name", NAME),
     required("product_type", v.one_of(ProductType)),
-    Member("client_visible", v.boolean, True),
+    Field("client_visible", v.boolean, True),
     optional("credits_granted", v.whole(0, MAX_CREDITS)),
     optional("location_ids", _ids, ()),
     optional("class_type_ids", _ids, ()),
@@ -106,7 +106,7 @@ NEW_PRODUCT = by_name(required("key", v.name(v.MAX_INDEXED, 1)), *PRODUCT.values
 PRICE = by_name(
     required("amount", v.amount), CURRENCY, optional("interval", _interval), optional("location_ids", _ids, ())
 )
-NEW_PRICE = by_name(*PRICE.values(), Member("default", v.boolean, False))
+NEW_PRICE = by_name(*PRICE.values(), Field("default", v.boolean, False))
 
 
 def new_product(product_id: UUID, given: Mapping[str, object]) -> tuple[Product | None, list[Fault]]:

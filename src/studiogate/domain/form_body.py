@@ -9,7 +9,7 @@ from studiogate.domain.forms.definition import DefinitionFault
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN, FormStatus
-from studiogate.domain.names import MAXIMUM_NAME
+from studiogate.domain.names import MAX_NAME
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import by_name, missing, read_fields, stripped
 from studiogate.domain.studio_file import values as v
@@ -38,7 +38,7 @@ def _object(value: object, _setting: Setting) -> dict[str, object]:
 
 
 FIELDS = by_name(
-    required("title", v.name(MAXIMUM_NAME, least=1)),
+    required("title", v.name(MAX_NAME, least=1)),
     required("slug", _slug),
     optional("description", v.text(MAX_DESCRIPTION)),
     required("fields", _list),

@@ -14,7 +14,7 @@ from studiogate.domain.studio_file.rows import optional, required
 from studiogate.domain.studio_file.values import Setting, WrongValueError
 
 # The largest number of the column.
-MAXIMUM_RATE = 2**31 - 1
+MAX_RATE = 2**31 - 1
 
 
 def _name(value: object, _setting: Setting) -> str:
@@ -45,8 +45,8 @@ def _expiry(value: object, setting: Setting) -> datetime:
 
 
 def _rate(value: object, _setting: Setting) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAXIMUM_RATE:
-        raise WrongValueError(((), f"must be a number from 1 to {MAXIMUM_RATE}, or null for the default"))
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_RATE:
+        raise WrongValueError(((), f"must be a number from 1 to {MAX_RATE}, or null for the default"))
     return value
 
 

@@ -5,14 +5,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from studiogate.domain.names import MAXIMUM_NAME, text_fault
+from studiogate.domain.names import MAX_NAME, text_fault
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.staff_input import by_name, fault, read_fields, refused, stripped
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.rows import optional, required
 from studiogate.domain.studio_file.values import Setting
 
-MAXIMUM_NOTE = 10_000
+MAX_NOTE = 10_000
 
 
 class MemberRole(StrEnum):
@@ -36,7 +36,7 @@ class Profile(NamedTuple):
     membership_end_date: datetime | None
 
 
-_NAME = v.name(MAXIMUM_NAME, least=1)
+_NAME = v.name(MAX_NAME, least=1)
 NEW_MEMBER = by_name(
     required("first_name", _NAME),
     required("last_name", _NAME),
@@ -64,7 +64,7 @@ def read_member_changes(given: Mapping[str, object], country: str | None) -> tup
 
 def note_fault(note: str) -> Refusal | None:
     """Return the refusal of a note that cannot be stored."""
-    wrong = text_fault(note, MAXIMUM_NOTE)
+    wrong = text_fault(note, MAX_NOTE)
     return None if wrong is None else refused(fault("note", f"must {wrong}"))
 
 

@@ -36,7 +36,7 @@ from studiogate.domain.bookings.states import MembershipStatus
 LIVE_STATUSES = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED, MembershipStatus.PAST_DUE)
 
 # Which of a member's memberships a list shows: one with the first of these statuses, else one that has ended.
-MOST_TELLING_FIRST = (
+STATUS_DISPLAY_ORDER = (
     MembershipStatus.ACTIVE,
     MembershipStatus.PAST_DUE,
     MembershipStatus.PAUSED,

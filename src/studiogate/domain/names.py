@@ -6,8 +6,8 @@ control reverses the text that follows, and an invisible character makes two dif
 
 import re
 
-MAXIMUM_NAME = 200
-MAXIMUM_REASON = 500
+MAX_NAME = 200
+MAX_REASON = 500
 
 # Control characters, line separators, and lone surrogates, which UTF-8 cannot encode; bidirectional controls (U+061C,
 # U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069); invisible characters (soft hyphen, zero width space, word joiner,
@@ -28,7 +28,7 @@ _REFUSED = re.compile(rf"[{_NEVER}{_JOINER}](?:(?<=[{_NEVER}])|(?<!{_VISIBLE}[{_
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
-def name_fault(text: str, maximum: int = MAXIMUM_NAME) -> str | None:
+def name_fault(text: str, maximum: int = MAX_NAME) -> str | None:
     """Return what is wrong with a name, worded to follow "must" or "should". Length is checked before characters."""
     if len(text) > maximum:
         return f"have at most {maximum} characters"
@@ -40,7 +40,7 @@ def name_fault(text: str, maximum: int = MAXIMUM_NAME) -> str | None:
 def reason_fault(reason: str) -> str | None:
     """Return what is wrong with a reason that staff give, worded to follow "must". It is one line, which the audit log
     and receipts show beside other text."""
-    return name_fault(reason, MAXIMUM_REASON) if reason.strip() else "not be empty"
+    return name_fault(reason, MAX_REASON) if reason.strip() else "not be empty"
 
 
 def text_fault(text: str, maximum: int) -> str | None:
@@ -59,4 +59,4 @@ def visible_text(text: str) -> str:
 
 def cleaned_name(text: str) -> str:
     """Return a visitor's name truncated to the maximum length, with each refused character replaced by a space."""
-    return _REFUSED.sub(" ", text[:MAXIMUM_NAME]).strip()
+    return _REFUSED.sub(" ", text[:MAX_NAME]).strip()

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 DEFAULT_LIMIT = 50
-MAXIMUM_LIMIT = 200
+MAX_LIMIT = 200
 # A page ends early rather than exceed this size; the envelope around the rows takes less than 256 bytes of it.
-MAXIMUM_PAGE_BYTES = 4 * 1024 * 1024
-MAXIMUM_ROWS_BYTES = MAXIMUM_PAGE_BYTES - 256
+MAX_PAGE_BYTES = 4 * 1024 * 1024
+MAX_ROWS_BYTES = MAX_PAGE_BYTES - 256
 
 
 class PageRequest(NamedTuple):

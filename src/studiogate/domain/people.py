@@ -11,8 +11,8 @@ import email_validator
 from studiogate.domain.refusals import Code, Refusal
 
 # In characters; checked before the text is processed, because NFKC takes quadratic time on combining marks.
-MAXIMUM_EMAIL = 254
-MAXIMUM_LOCAL_PART = 64
+MAX_EMAIL = 254
+MAX_LOCAL_PART = 64
 MAX_NOTES_BYTES = 64 * 1024
 # A local part that is valid whatever its domain is.
 _PLAIN_LOCAL_PART = re.compile(r"[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*")
@@ -27,18 +27,18 @@ def normalize_email(text: str) -> str | None:
 
     Dots and plus suffixes in the local part are kept.
     """
-    if len(text) > MAXIMUM_EMAIL:
+    if len(text) > MAX_EMAIL:
         return None
     candidate = unicodedata.normalize("NFKC", text).strip().lower()
     # The library normalizes the rest of the text once per character of the local part.
-    if len(candidate) > MAXIMUM_EMAIL or not 1 <= candidate.rfind("@") <= MAXIMUM_LOCAL_PART:
+    if len(candidate) > MAX_EMAIL or not 1 <= candidate.rfind("@") <= MAX_LOCAL_PART:
         return None
     local_part, _, domain = candidate.rpartition("@")
     if not _PLAIN_LOCAL_PART.fullmatch(local_part):
         return _validated(candidate)
     # Most of the library's time goes into the domain, and an import has few domains for many addresses.
     known = _validated_domain(domain)
-    return None if known is None or len(local_part) + 1 + len(known) > MAXIMUM_EMAIL else f"{local_part}@{known}"
+    return None if known is None or len(local_part) + 1 + len(known) > MAX_EMAIL else f"{local_part}@{known}"
 
 
 def _validated(candidate: str) -> str | None:

@@ -8,8 +8,8 @@ import phonenumbers
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
 
 # In characters; checked before the text is processed.
-MAXIMUM_PHONE = 50
-LONGEST_CALLING_CODE = 3
+MAX_PHONE = 50
+MAX_CALLING_CODE = 3
 _SEPARATORS = str.maketrans("", "", " ().-")
 _PLAIN = re.compile(r"\+?[1-9][0-9]{4,14}")
 
@@ -21,7 +21,7 @@ def normalize_phone(text: str, country: str | None) -> str | None:
     grow faster than any list of valid ranges, and sandboxes use the ranges reserved for fiction. A number with an
     extension is refused: E.164 cannot represent it, and the number without it would reach somebody else.
     """
-    if len(text) > MAXIMUM_PHONE:
+    if len(text) > MAX_PHONE:
         return None
     plain = _normalize_plain(text, country)
     if plain is not None:
@@ -64,7 +64,7 @@ def _normalize_plain(text: str, country: str | None) -> str | None:
 
 def _calling_code(digits: str) -> str:
     """Return the calling code with which the digits begin, or an empty text. None is the beginning of another."""
-    starts = (digits[:length] for length in range(1, LONGEST_CALLING_CODE + 1))
+    starts = (digits[:length] for length in range(1, MAX_CALLING_CODE + 1))
     return next((start for start in starts if int(start) in COUNTRY_CODE_TO_REGION_CODE), "")
 
 

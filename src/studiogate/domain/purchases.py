@@ -19,7 +19,7 @@ from studiogate.domain.money import money_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff_input import by_name, fault, read_fields, refused
 from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import Member, required
+from studiogate.domain.studio_file.rows import Field, required
 from studiogate.domain.studio_file.values import Setting
 
 MAX_QUANTITY = 1_000
@@ -48,11 +48,11 @@ WAIVABLE = frozenset({PurchaseStatus.PENDING, PurchaseStatus.FAILED})
 _RECORDABLE = v.one_of((PurchaseStatus.PENDING, PurchaseStatus.COMPLETED))
 LINE = by_name(
     required("product_key", v.name(v.MAX_INDEXED, 1)),
-    Member("product_type", v.one_of(ProductType), ProductType.OTHER.value),
-    Member("quantity", v.whole(1, MAX_QUANTITY), 1),
+    Field("product_type", v.one_of(ProductType), ProductType.OTHER.value),
+    Field("quantity", v.whole(1, MAX_QUANTITY), 1),
     required("amount_total", v.amount),
     CURRENCY,
-    Member("status", _RECORDABLE, PurchaseStatus.COMPLETED.value),
+    Field("status", _RECORDABLE, PurchaseStatus.COMPLETED.value),
 )
 REFUND = by_name(required("amount", v.amount))
 

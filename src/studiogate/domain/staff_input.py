@@ -1,7 +1,7 @@
 """Check the values that staff give to a flow: every field at once, and every fault listed.
 
 A field is read as in the studio file, which may hold more in two cases, because it restores what other systems had:
-names of people have at most 200 characters for staff (``MAXIMUM_NAME``) and 2,000 in a file, and staff cannot give
+names of people have at most 200 characters for staff (``MAX_NAME``) and 2,000 in a file, and staff cannot give
 blanks for a name that is required. A new row gets the default of each absent field. A change leaves absent fields
 alone, and null clears a field.
 """
@@ -13,15 +13,15 @@ from typing import TypeAlias
 
 from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.studio_file.rows import Member, Values
+from studiogate.domain.studio_file.rows import Field, Values
 from studiogate.domain.studio_file.values import EARLIEST_DATE, LATEST_DATE, Setting, WrongValueError
 
-Fields: TypeAlias = Mapping[str, Member]
+Fields: TypeAlias = Mapping[str, Field]
 INVALID = "value_error"
 NO_SETTING = Setting()
 
 
-def by_name(*members: Member) -> Fields:
+def by_name(*members: Field) -> Fields:
     """Return the fields that staff may give, by name."""
     return MappingProxyType({member.name: member for member in members})
 
@@ -47,7 +47,7 @@ def read_fields(
     return values, faults
 
 
-def _value(member: Member, given: object, setting: Setting) -> object:
+def _value(member: Field, given: object, setting: Setting) -> object:
     if given is None:
         return member.null_value(setting)
     if any(not _is_storable(text) for text in _texts(given)):

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from studiogate.domain.csv_import.kinds import Kind
-from studiogate.domain.csv_import.mapping import LONGEST_MAPPING, ColumnMapping, WrongMappingError, parse_mapping
+from studiogate.domain.csv_import.mapping import MAX_MAPPING, ColumnMapping, WrongMappingError, parse_mapping
 
 PRESETS = Path(__file__).parent / "csv_presets"
 GENERIC = "generic"
@@ -30,7 +30,7 @@ def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapp
         return parse_mapping(_presets()[name], name, kind, dates)
     path = Path(name)
     try:
-        data = path.read_bytes() if path.stat().st_size <= LONGEST_MAPPING else b""
+        data = path.read_bytes() if path.stat().st_size <= MAX_MAPPING else b""
         text = data.decode("utf-8-sig")
     except OSError as error:
         presets = ", ".join(preset_names())
@@ -38,5 +38,5 @@ def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapp
     except UnicodeDecodeError:
         raise WrongMappingError(["is not UTF-8"]) from None
     if not text:
-        raise WrongMappingError([f"must be a file of at most {LONGEST_MAPPING // 1024} KiB, and not empty"])
+        raise WrongMappingError([f"must be a file of at most {MAX_MAPPING // 1024} KiB, and not empty"])
     return parse_mapping(text, path.stem, kind, dates)

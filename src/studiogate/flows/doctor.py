@@ -15,7 +15,7 @@ from studiogate.storage.audit_invariants import AUDIT_PROMISES
 from studiogate.storage.db import failures, health, migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
-from studiogate.storage.promise import Promise
+from studiogate.storage.invariant_type import Invariant
 from studiogate.storage.schedule import invariants as series_invariants
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import claims
@@ -172,7 +172,7 @@ async def _promises(connection: Connection) -> list[Finding]:
     return findings
 
 
-async def _promise(connection: Connection, promise: Promise) -> list[Finding]:
+async def _promise(connection: Connection, promise: Invariant) -> list[Finding]:
     """Check an invariant that SQL can express; return one finding per violating row, or one that it holds."""
     violations = await invariants.violations(connection, promise)
     broken = [Finding(promise.level, promise.name, violation) for violation in violations]

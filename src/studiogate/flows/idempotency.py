@@ -10,7 +10,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import retry
 from studiogate.storage import idempotency, people
 from studiogate.storage.db.pool import Connection, Database, TransactionConflictError
-from studiogate.storage.idempotency import Answer, FirstResult, Once
+from studiogate.storage.idempotency import Answer, FirstResult, IdempotencyKey
 
 
 class Stored(NamedTuple):
@@ -52,7 +52,7 @@ class WriteContext(NamedTuple):
     """Who sends a write, under which key, and how it is answered."""
 
     access: Access
-    once: Once | None = None
+    once: IdempotencyKey | None = None
     answers: Answers = Answers()
 
     def success(self, result: str) -> Stored:

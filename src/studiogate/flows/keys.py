@@ -22,7 +22,7 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection, Database, Record
 from studiogate.storage.db.transactions import transaction_on
 
-MAXIMUM_OVERLAP = timedelta(days=7)
+MAX_OVERLAP = timedelta(days=7)
 REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked", "to": "changed"})
 
 
@@ -122,7 +122,7 @@ async def rotate_key(
     connection: Connection, access: Access, credential_id: str, overlap: timedelta
 ) -> IssuedKey | Refusal:
     """Issue a second secret for the same credential; the old one keeps working for the overlap."""
-    if not timedelta(0) <= overlap <= MAXIMUM_OVERLAP:
+    if not timedelta(0) <= overlap <= MAX_OVERLAP:
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("overlap",), "value_error", "must be between 0 and 7d")])
     stored = await storage.lock_credential(connection, access, credential_id)
     if stored is None:

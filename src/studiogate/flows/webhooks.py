@@ -12,7 +12,7 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EventType
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
-from studiogate.domain.webhooks.retry_schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
+from studiogate.domain.webhooks.retry_schedule import MAX_ENDPOINTS, MAX_WAITING
 from studiogate.domain.webhooks.signing import new_secret
 from studiogate.flows import retry
 from studiogate.flows.audit import audited, record, record_creation
@@ -24,7 +24,7 @@ from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"
 DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
-QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING})
+QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAX_WAITING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ async def create(
 ) -> str | Refusal:
     """Create an endpoint and return it with its secret. Must run inside a transaction."""
     await endpoints.lock_studio(connection, access)
-    if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
-        return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAXIMUM_ENDPOINTS})
+    if await endpoints.count_live(connection, access) >= MAX_ENDPOINTS:
+        return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAX_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()
     sealer.use(await secret_key.share_fingerprint(connection))
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))

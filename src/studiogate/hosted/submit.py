@@ -15,7 +15,7 @@ from studiogate.domain.forms.visibility import visible_keys
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import submit as flow
-from studiogate.flows.forms.submit import BAD_EMAIL, WantedSubmission
+from studiogate.flows.forms.submit import BAD_EMAIL, SubmissionToStore
 from studiogate.hosted import bot_protection, messages, pages, show_form
 from studiogate.hosted.bot_protection import Suspicion
 from studiogate.hosted.notices import Reason, notice, reason_of
@@ -142,7 +142,7 @@ class Sending:
         if opened.member is not None:
             email, name = opened.member.email or email, opened.member.name or None
         answers = answered(opened.plan, posted.answers)
-        wanted = WantedSubmission(email, name, answers, opened.member_id, posted.token)
+        wanted = SubmissionToStore(email, name, answers, opened.member_id, posted.token)
         mails = self._runtime.settings.smtp_url is not None
         outcome = await flow.submit_from_page(
             self._runtime.database, opened.access, opened.form.id, wanted, mails=mails

@@ -2,7 +2,7 @@
 
 uvicorn parses everything it reads, so a client that pipelines requests without reading the responses makes it hold any
 number of them; httptools keeps any number of header lines. Here the parser is fed in slices that end where a head or a
-body ends: parsing stops at ``MAXIMUM_QUEUED`` requests, and a head is measured exactly, even if it arrives in one
+body ends: parsing stops at ``MAX_QUEUED`` requests, and a head is measured exactly, even if it arrives in one
 packet.
 """
 
@@ -24,9 +24,9 @@ from studiogate.web.request import SINGLE_WRITER
 from studiogate.web.response import Header
 from studiogate.web.sending import ON_EVERY_BODY, head
 
-MAXIMUM_HEAD = 64 * 1024  # request line, header lines and the empty line
-MAXIMUM_QUEUED = 16  # pipelined requests that wait on one connection
-MAXIMUM_AHEAD = 128 * 1024  # bytes of such requests
+MAX_HEAD = 64 * 1024  # request line, header lines and the empty line
+MAX_QUEUED = 16  # pipelined requests that wait on one connection
+MAX_AHEAD = 128 * 1024  # bytes of such requests
 CHUNKED_SLICE = 64  # minimum bytes per slice: chunks full of empty lines must not be parsed line by line
 END_OF_HEAD = b"\r\n\r\n"
 UNKNOWN = -1
@@ -76,7 +76,7 @@ class BoundedProtocol(TimedProtocol):
         if self._final_bytes is not None or self.transport.is_closing():
             return False
         queued = len(self.pipeline)
-        return not queued or (queued < MAXIMUM_QUEUED and self._ahead < MAXIMUM_AHEAD)
+        return not queued or (queued < MAX_QUEUED and self._ahead < MAX_AHEAD)
 
     def data_received(self, data: bytes) -> None:
         self._stop_keep_alive_timer()
@@ -130,7 +130,7 @@ class BoundedProtocol(TimedProtocol):
 
     def _feed_head(self, piece: bytes | memoryview) -> None:
         self._head_bytes += len(piece)
-        if self._head_bytes > MAXIMUM_HEAD:
+        if self._head_bytes > MAX_HEAD:
             self.send_400_response("The headers are too large.")
         else:
             super().data_received(piece)  # type: ignore[arg-type]  # the parser takes any buffer
@@ -144,7 +144,7 @@ class BoundedProtocol(TimedProtocol):
         self._feeds_body = False
         # Trailers and chunk extensions: the parser keeps the former as headers.
         self._framing_bytes = self._framing_bytes + len(piece) if self._body_bytes == before else 0
-        if self._framing_bytes > MAXIMUM_HEAD and self._final_bytes is None:
+        if self._framing_bytes > MAX_HEAD and self._final_bytes is None:
             self.send_400_response("The trailers are too large.")
 
     # Parser callbacks
@@ -156,7 +156,7 @@ class BoundedProtocol(TimedProtocol):
             self._head_bytes = 1
 
     def on_headers_complete(self) -> None:
-        if self._began_in_body and _size(self.url, self.headers) > MAXIMUM_HEAD:
+        if self._began_in_body and _size(self.url, self.headers) > MAX_HEAD:
             raise ValueError("the headers are too large")  # the parser turns it into its own error
         self._in_head = False
         self._body_left, self._body_bytes, self._framing_bytes = UNKNOWN, 0, 0

@@ -25,7 +25,7 @@ from studiogate.web.limits import Buckets
 DRAIN_SECONDS = 20.0  # in addition to the setting of that name: to finish requests in progress, and to exit
 LOOK_SECONDS = 0.2
 END_SECONDS = 0.02
-LONGEST_PAUSE = 5.0
+MAX_PAUSE = 5.0
 HEAD_START = 10.0  # seconds at most in which the first process is ahead of the others
 QUICKLY = ("-m", "studiogate.server.quick_start")
 log = structlog.get_logger()
@@ -206,7 +206,7 @@ class Supervisor:
             telemetry.forget_process(Path(self._run_folder.name) / "metrics", child.process.pid)
             child.process = None
             child.start_at = now + child.pause
-            child.pause = min(LONGEST_PAUSE, max(0.1, child.pause * 2))
+            child.pause = min(MAX_PAUSE, max(0.1, child.pause * 2))
         if child.process is None and now >= child.start_at:
             self._start(child)
         elif child.process is not None and now > child.start_at + 30:

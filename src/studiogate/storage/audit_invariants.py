@@ -2,7 +2,7 @@
 
 from studiogate.domain.audit import MASK
 from studiogate.storage.audit import IDS, TABLES
-from studiogate.storage.promise import Promise
+from studiogate.storage.invariant_type import Invariant
 
 # What only staff change, without an event, by kind of subject: whole rows, or the columns that nobody else changes.
 _WHOLE_ROWS = ("studio", "location", "room", "class_type", "instructor", "product", "price", "closure")
@@ -20,7 +20,7 @@ def _audited_rows(kind: str) -> str:
 
 # Partners are left out: releases before the entries of their bookings may still be writing during an update.
 AUDIT_PROMISES = (
-    Promise(
+    Invariant(
         "audit log",
         "what staff changed is in the audit log, by an entry of the same transaction",
         """
@@ -32,7 +32,7 @@ AUDIT_PROMISES = (
     ),
     # Of a personal value, the log only says whether there is one. Entries about the keys of a studio change no row.
     # A price is a number in most entries, and text in those of imports.
-    Promise(
+    Invariant(
         "audited values",
         "what has no events (rooms, catalog, suspensions, notes, submissions, …) is as the audit log last says",
         f"""

@@ -8,7 +8,7 @@ from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection
 
 # Events read at once; a reader that is further behind reloads everything.
-MOST_EVENTS = 500
+MAX_EVENTS = 500
 
 # One range of the log. $1 studio, $2 the last number that was seen, $3 the permitted locations.
 CHANGES = f"""
@@ -18,7 +18,7 @@ CHANGES = f"""
                 when v.type like 'booking.%' or v.type like 'waitlist.%' then v.object ->> 'class_id' end as class_id
     from events v
     where v.studio_id = $1 and v.sequence > $2
-    order by v.sequence limit {MOST_EVENTS}"""
+    order by v.sequence limit {MAX_EVENTS}"""
 
 
 class ClassChanges(NamedTuple):
@@ -34,4 +34,4 @@ async def changed_since(connection: Connection, access: Access, sequence: int) -
     if not rows:
         return ClassChanges(sequence, frozenset())
     ids = frozenset(read_id(row["class_id"]) for row in rows if row["class_id"] is not None)
-    return ClassChanges(rows[-1]["sequence"], ids, len(rows) == MOST_EVENTS)
+    return ClassChanges(rows[-1]["sequence"], ids, len(rows) == MAX_EVENTS)

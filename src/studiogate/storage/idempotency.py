@@ -39,7 +39,7 @@ CLAIMED = f"""
         and k.completed_at > clock_timestamp() - {KEPT} offset 0) k on true"""
 
 # Of these, the requests that are not to be executed now, as arrays: all null if there are none.
-NOT_TO_EXECUTE = """
+ALREADY_ANSWERED_OR_BUSY = """
     select array_agg(number) as numbers, array_agg(fingerprint) as fingerprints, array_agg(status) as first_statuses,
            array_agg(body) as bodies
     from claimed where key_is_free is false or status is not null"""
@@ -94,7 +94,7 @@ class StillRunningError(Exception):
     """The first request with this key did not finish in time."""
 
 
-class Once(NamedTuple):
+class IdempotencyKey(NamedTuple):
     """What makes two requests the same: a credential's key, and a fingerprint of the parameters."""
 
     key: str
@@ -122,7 +122,7 @@ class Answer(NamedTuple):
     """A response to store under a request's key."""
 
     credential_id: str
-    once: Once
+    once: IdempotencyKey
     status: int
     body: bytes
 
@@ -147,7 +147,7 @@ def claim_rows(claims: Sequence[Claim]) -> str:
 
 
 def not_to_execute(row: Record) -> Found:
-    """Read the columns of ``NOT_TO_EXECUTE``."""
+    """Read the columns of ``ALREADY_ANSWERED_OR_BUSY``."""
     if row["numbers"] is None:
         return {}
     found = zip(row["fingerprints"], row["first_statuses"], row["bodies"], strict=True)
@@ -190,7 +190,7 @@ def _lock_number(credential_id: str, key: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"{credential_id} {key}".encode(), digest_size=8).digest(), signed=True)
 
 
-async def remember(connection: Connection, access: Access, once: Once, status: int, body: bytes) -> None:
+async def remember(connection: Connection, access: Access, once: IdempotencyKey, status: int, body: bytes) -> None:
     await remember_all(connection, access, [Answer(access.credential_id, once, status, body)])
 
 

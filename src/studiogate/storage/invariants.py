@@ -7,8 +7,8 @@ index or a manual change to the database can introduce what a constraint would h
 from datetime import datetime
 
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.invariant_type import Invariant
 from studiogate.storage.money_invariants import MONEY_PROMISES
-from studiogate.storage.promise import Promise
 from studiogate.storage.resources import class_joins, policy_minutes
 from studiogate.storage.status_lists import ATTENDABLE, SEAT_HOLDING
 
@@ -17,7 +17,7 @@ LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parame
 
 
 PROMISES = (
-    Promise(
+    Invariant(
         "seats",
         "every class counts its bookings right and none is oversold",
         f"""
@@ -27,7 +27,7 @@ PROMISES = (
             and b.status in ({SEAT_HOLDING})
         group by c.studio_id, c.id having count(b.id) <> c.booked_count or count(b.id) > c.capacity""",
     ),
-    Promise(
+    Invariant(
         "live bookings",
         "a member has at most one live booking in a class; in a cancelled one, only attendance is kept",
         f"""
@@ -38,7 +38,7 @@ PROMISES = (
         group by b.studio_id, b.class_id, b.member_id, c.status having count(*) > 1
             or c.status = 'cancelled' and bool_or(b.status in ({ATTENDABLE}))""",
     ),
-    Promise(
+    Invariant(
         "spots",
         "a spot is in its class's room and has at most one live holder; waiting members hold none",
         """
@@ -51,7 +51,7 @@ PROMISES = (
         having count(*) > 1 or p.room_id is distinct from c.room_id or bool_or(b.status = 'waitlisted')""",
     ),
     # An import puts its entries after the members that already wait, whatever join time the entries have.
-    Promise(
+    Invariant(
         "waitlists",
         "positions run from 1 without gaps, in join order, and are counted on the class",
         """
@@ -67,7 +67,7 @@ PROMISES = (
             or (bool_and(b.policy is not null) and array_agg(w.position order by w.created_at, w.position)
                 <> array_agg(w.position order by w.position))))""",
     ),
-    Promise(
+    Invariant(
         "waitlist entries",
         "a booking is waitlisted exactly while its entry waits, and was promoted only if its entry was converted",
         """
@@ -79,7 +79,7 @@ PROMISES = (
            or (w.promoted_at is not null) <> (w.status = 'converted')""",
     ),
     *MONEY_PROMISES,
-    Promise(
+    Invariant(
         "owners",
         "memberships, waitlist entries, receipts and fees of a booking are its own member's",
         """
@@ -94,7 +94,7 @@ PROMISES = (
         ) o on o.studio_id = b.studio_id and o.booking_id = b.id
         where o.member_id <> b.member_id or o.class_id <> b.class_id""",
     ),
-    Promise(
+    Invariant(
         "event log",
         "every studio's numbers run without gaps up to its head",
         """
@@ -104,7 +104,7 @@ PROMISES = (
         group by h.studio_id having count(v.id) > 0
             and (max(v.sequence) <> h.sequence or count(v.id) <> max(v.sequence) - min(v.sequence) + 1)""",
     ),
-    Promise(
+    Invariant(
         "places and times of bookings",
         "bookings and waitlist entries carry their class's location and times",
         """
@@ -116,7 +116,7 @@ PROMISES = (
            or b.start_time <> c.start_time or b.end_time <> c.end_time""",
     ),
     # All other references to rows are foreign keys that include the studio.
-    Promise(
+    Invariant(
         "places of keys",
         "a key is restricted to locations of its own studio only",
         """
@@ -124,7 +124,7 @@ PROMISES = (
         from credentials k cross join unnest(k.location_ids) p(location_id)
         where not exists (select from locations l where l.studio_id = k.studio_id and l.id = p.location_id)""",
     ),
-    Promise(
+    Invariant(
         "waivers",
         "a policy asks for a form of its own studio only",
         """
@@ -136,14 +136,14 @@ PROMISES = (
         where p.form_id is not null
           and not exists (select from forms f where f.studio_id = p.studio_id and f.id::text = lower(p.form_id))""",
     ),
-    Promise(
+    Invariant(
         "leads",
         "an email address is one lead's",
         """
         select format('studio %s: %s leads have one email: %s', studio_id, count(*), array_agg(id))
         from leads group by studio_id, lower(btrim(email)) having count(*) > 1""",
     ),
-    Promise(
+    Invariant(
         "mail cursors",
         "no studio's mails are ahead of its events",
         """
@@ -151,14 +151,14 @@ PROMISES = (
         from mail_cursors k left join event_heads h on h.studio_id = k.studio_id
         where k.sequence > coalesce(h.sequence, 0)""",
     ),
-    Promise(
+    Invariant(
         "first results",
         "every remembered key has its answer",
         """
         select format('key of credential %s of studio %s has no answer', credential_id, studio_id)
         from idempotency_keys where status is null or body is null or completed_at is null""",
     ),
-    Promise(
+    Invariant(
         "ended waitlists",
         "nobody waits for a class that has begun",
         """
@@ -168,7 +168,7 @@ PROMISES = (
         level="warning",
     ),
     # An entry that was found not eligible has a skip_reason. Only the domain rules can tell whether it still applies.
-    Promise(
+    Invariant(
         "promised seats",
         "no seat is free while somebody waits who was not even looked at",
         f"""
@@ -186,14 +186,14 @@ PROMISES = (
 )
 
 
-def statement(promise: Promise) -> str:
+def statement(promise: Invariant) -> str:
     """Return the statement that finds the first violations. They are materialized: a limit around the query itself
     makes PostgreSQL choose a plan that yields a first row soon. There is none where all is well, and in the data of one
     large studio that plan compares every row with every other one."""
     return f"with found(v) as materialized ({promise.query}) select v from found limit {SHOWN}"
 
 
-async def violations(connection: Connection, promise: Promise) -> list[str]:
+async def violations(connection: Connection, promise: Invariant) -> list[str]:
     facts = () if promise.facts is None else (await promise.facts(connection),)
     rows = await connection.fetch(statement(promise), *facts)
     return [row["v"] for row in rows]

@@ -11,7 +11,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.status_lists import MOST_TELLING_FIRST, SEAT_HOLDING
+from studiogate.storage.status_lists import SEAT_HOLDING, STATUS_DISPLAY_ORDER
 
 SUSPENDED = "suspended"
 STATUSES = (
@@ -35,7 +35,7 @@ JOINS = f"""
         select p.name as product, s.status, s.credits_remaining, s.current_period_end
         from memberships s join products p on p.studio_id = $1 and p.id = s.product_id
         where s.studio_id = $1 and s.member_id = m.id
-        order by array_position(array[{MOST_TELLING_FIRST}], s.status::text) nulls last,
+        order by array_position(array[{STATUS_DISPLAY_ORDER}], s.status::text) nulls last,
                  s.created_at desc, s.id desc
         limit 1) held on true"""
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import LONGEST_CLASS
+from studiogate.domain.bookings.states import MAX_CLASS
 from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
@@ -88,7 +88,7 @@ _AHEAD = f"""
                from bookings e
                where e.studio_id = $1 and e.member_id = $2 and ($3::uuid[] is null or e.location_id = any($3))
                  and e.status in ({SEAT_HOLDING}) and e.end_time > now()
-                 and e.start_time > now() - interval '{LONGEST_CLASS.days} days' and e.status = 'confirmed'
+                 and e.start_time > now() - interval '{MAX_CLASS.days} days' and e.status = 'confirmed'
                order by e.start_time, e.id limit $4)
               union all
               (select w.booking_id, w.class_id, 'waitlisted', k.start_time, null, w.position

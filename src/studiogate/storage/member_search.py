@@ -15,8 +15,8 @@ from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.member_list import COLUMNS, JOINS, SUSPENDED, MemberFilters, MemberPage, comes_to
 from studiogate.storage.operator_lists import LISTS, listed
 
-MOST_WORDS = 8
-MOST_CHARACTERS = 200
+MAX_WORDS = 8
+MAX_CHARACTERS = 200
 FEWEST_DIGITS = 4
 WHOLE_NUMBER = 7
 _PHONE = re.compile(r"\+?[0-9 ()./-]+", re.ASCII)
@@ -114,7 +114,7 @@ async def find(connection: Connection, access: Access, text: str, limit: int) ->
 
     If the indexes find nobody, all members of the studio are searched for parts of words.
     """
-    text = text.strip()[:MOST_CHARACTERS]
+    text = text.strip()[:MAX_CHARACTERS]
     member_id = parse_id(text)
     if member_id is not None:
         return await connection.fetch(BY_ID, access.studio_id, member_id)
@@ -128,7 +128,7 @@ async def search(
     """Return a page of the members that the text describes; ``page`` is the ``next`` of the page before and the
     number of members. Erased members are not found."""
     place, limit = page
-    text = text.strip()[:MOST_CHARACTERS]
+    text = text.strip()[:MAX_CHARACTERS]
     member_id = parse_id(text)
     if member_id is not None:
         return MemberPage(await connection.fetch(ONE, access.studio_id, member_id, access.location_ids))
@@ -152,7 +152,7 @@ def _read_place(place: str | None) -> tuple[int | None, str | None]:
 
 def _words(text: str) -> _Words:
     digits = _digits(text)
-    words = [digits] if digits else text.split()[:MOST_WORDS]
+    words = [digits] if digits else text.split()[:MAX_WORDS]
     return _Words(max(words, key=len, default=""), digits and digits[::-1], words)
 
 

@@ -1,9 +1,9 @@
 """The invariants of credits, payments and fees, each as a query for its violations. Operators only, all studios."""
 
-from studiogate.storage.promise import Promise
+from studiogate.storage.invariant_type import Invariant
 
 MONEY_PROMISES = (
-    Promise(
+    Invariant(
         "credits",
         "no membership owes credits",
         """
@@ -11,7 +11,7 @@ MONEY_PROMISES = (
         from memberships where credits_remaining < 0""",
     ),
     # A membership that has become unlimited has no credits to return or to forfeit.
-    Promise(
+    Invariant(
         "ledger",
         "every credit taken by a booking is in the ledger once, and settled once when it is cancelled",
         """
@@ -27,7 +27,7 @@ MONEY_PROMISES = (
                 and count(l.id) filter (where l.delta <> -1) < b.credits_taken)
             or bool_or(l.membership_id <> b.membership_id)""",
     ),
-    Promise(
+    Invariant(
         "renewals",
         "a renewal's purchase is its membership's, and resets credits at most once",
         """
@@ -41,7 +41,7 @@ MONEY_PROMISES = (
            or l.resets > (select count(*) from renewals n
                           where n.studio_id = r.studio_id and n.membership_id = r.membership_id)""",
     ),
-    Promise(
+    Invariant(
         "receipts",
         "a receipt belongs to a cancelled booking and tells what became of its credit and its fee",
         """
@@ -57,7 +57,7 @@ MONEY_PROMISES = (
            or ('returned' = any(l.settled)) <> (k.credits_returned = 1)
            or u.fees is distinct from case when k.purchase_id is not null then array[k.purchase_id] end""",
     ),
-    Promise(
+    Invariant(
         "fees",
         "a booking has at most one fee, and only together with its receipt",
         """
@@ -68,7 +68,7 @@ MONEY_PROMISES = (
         group by u.studio_id, u.booking_id having count(distinct u.id) > 1 or count(distinct k.id) = 0""",
     ),
     # A membership that has become unlimited has no credits to explain.
-    Promise(
+    Invariant(
         "balances",
         "the lines of a membership's ledger add up to its credits",
         """
@@ -79,7 +79,7 @@ MONEY_PROMISES = (
             on l.studio_id = m.studio_id and l.membership_id = m.id
         where m.credits_remaining is not null and m.credits_remaining <> coalesce(l.total, 0)""",
     ),
-    Promise(
+    Invariant(
         "sales",
         "a sold membership has its purchase, of the same member and product",
         """

@@ -21,7 +21,7 @@ AGAIN_SECONDS = 1.0
 # A listener sends nothing, so only a probe shows that its server hangs or is no longer the primary.
 PROBE_SECONDS = 15.0
 PROBE_ANSWER_SECONDS = 5.0
-MOST_WAITING = 1_000
+MAX_WAITING = 1_000
 SESSION = {"application_name": "studiogate-listener", "timezone": "UTC"}
 log = structlog.get_logger()
 
@@ -91,7 +91,7 @@ class EventListeners:
     async def wait(self, studio_id: UUID, seconds: float) -> bool:
         """Return True after a notification or when the time is up; return False at once if too many readers wait or the
         process is shutting down."""
-        if self._closed or self._count >= MOST_WAITING:
+        if self._closed or self._count >= MAX_WAITING:
             return False
         self._listener.start()
         waiter = asyncio.get_running_loop().create_future()

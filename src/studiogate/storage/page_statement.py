@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from studiogate.domain.paging import MAXIMUM_ROWS_BYTES
+from studiogate.domain.paging import MAX_ROWS_BYTES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,14 +119,14 @@ class _PageStatement:
     def _whole_rows(self) -> str:
         """Return SQL for all rows, or none if they have too many bytes. Nearly every page needs only this sum."""
         fits = f"filter (where number <= {self.limit})"
-        return f"""case when sum(octet_length(wire) + 1) {fits} <= {MAXIMUM_ROWS_BYTES}
+        return f"""case when sum(octet_length(wire) + 1) {fits} <= {MAX_ROWS_BYTES}
                         then string_agg(wire, ',' order by number) {fits} end as rows,
                    count(*) as found,
                    max(id::text) filter (where number = {self.limit}) as last_id"""
 
     def _cut_rows(self) -> str:
         """Return SQL for as many rows as fit, at least one."""
-        fits = f"filter (where number <= {self.limit} and (size <= {MAXIMUM_ROWS_BYTES} or number = 1))"
+        fits = f"filter (where number <= {self.limit} and (size <= {MAX_ROWS_BYTES} or number = 1))"
         return f"""string_agg(wire, ',' order by number) {fits} as rows,
                    count(*) as found, count(*) {fits} as kept,
                    (array_agg(id::text order by number desc) {fits})[1] as last_id"""

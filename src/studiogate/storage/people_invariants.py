@@ -2,11 +2,11 @@
 
 from studiogate.domain.audit import DAYS_KEPT
 from studiogate.domain.erasure import FIRST_NAME, LAST_NAME
-from studiogate.storage.promise import Promise
+from studiogate.storage.invariant_type import Invariant
 from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE
 
 PEOPLE_PROMISES = (
-    Promise(
+    Invariant(
         "erased people",
         "an erased member has no name, contact, notes or answers, and nothing ahead",
         f"""
@@ -26,7 +26,7 @@ PEOPLE_PROMISES = (
         where m.erased_at is not null""",
     ),
     # An import brings erased members along, and the audit log stays where it was written.
-    Promise(
+    Invariant(
         "erasures",
         "every erasure is in the audit log, or came with an import",
         f"""
@@ -37,7 +37,7 @@ PEOPLE_PROMISES = (
             where a.studio_id = m.studio_id and (a.subject_id = m.id and a.action = 'member.erase'
                 or a.subject_id = m.studio_id and a.action = 'studio.import' and a.occurred_at > m.erased_at))""",
     ),
-    Promise(
+    Invariant(
         "merged people",
         "a member that was merged into another one is gone",
         """

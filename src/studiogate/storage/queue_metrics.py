@@ -11,7 +11,7 @@ from studiogate.domain.mails import TOO_LATE
 from studiogate.storage.db.pool import Connection
 
 # Counting stops here: beyond it, what matters is that it is too much.
-MOST_COUNTED = 100_000
+MAX_COUNTED = 100_000
 
 MEASURE = """
     select (select count(*) from (select from mails where status = 'queued' limit $1) m) as mails,
@@ -53,7 +53,7 @@ async def mail_trouble(connection: Connection) -> MailTrouble:
 async def measure(connection: Connection) -> dict[str, tuple[int, float]]:
     """Return, by queue, its length and the age of its oldest entry: of a mail since it was queued, of a delivery since
     it is due. Worker only, all studios."""
-    row = await connection.fetchrow(MEASURE, MOST_COUNTED)
+    row = await connection.fetchrow(MEASURE, MAX_COUNTED)
     if row is None:
         return {}
     return {

@@ -38,7 +38,7 @@ DELETE_SURPLUS = f"""
         order by occurred_at limit $2 for update skip locked)"""
 
 
-class Wanted(NamedTuple):
+class LogFilter(NamedTuple):
     """Which entries to list: of one key, failures only, older than an entry."""
 
     credential_id: str
@@ -68,7 +68,7 @@ async def add(connection: Connection, access: Access, keys: Sequence[KeyRequests
     )
 
 
-async def list_requests(connection: Connection, access: Access, wanted: Wanted) -> list[Record]:
+async def list_requests(connection: Connection, access: Access, wanted: LogFilter) -> list[Record]:
     """Return the newest requests of a key; ``before`` is the last entry of the previous page."""
     rows: list[Record] = await connection.fetch(
         """

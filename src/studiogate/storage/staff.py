@@ -82,7 +82,7 @@ async def count_roles(connection: Connection, access: Access) -> int:
 
 
 async def list_staff(connection: Connection, access: Access) -> list[Record]:
-    """Return the accounts of the studio with their roles; there are at most MAXIMUM_STAFF. ``locations`` are the names
+    """Return the accounts of the studio with their roles; there are at most MAX_STAFF. ``locations`` are the names
     of those that a role is limited to."""
     return list(await connection.fetch(LIST, access.studio_id))
 

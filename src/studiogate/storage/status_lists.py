@@ -33,7 +33,7 @@ OPEN_ENTRY = _among(states.WaitlistStatus, states.OPEN_ENTRY)
 # Memberships.
 LIVE = _among(states.MembershipStatus, memberships.LIVE_STATUSES)
 CHANGEABLE = _among(states.MembershipStatus, membership_changes.CHANGEABLE)
-MOST_TELLING_FIRST = _literals(memberships.MOST_TELLING_FIRST)
+STATUS_DISPLAY_ORDER = _literals(memberships.STATUS_DISPLAY_ORDER)
 
 # Purchases, submissions of forms, and roles of staff.
 WAIVABLE = _among(purchases.PurchaseStatus, purchases.WAIVABLE)

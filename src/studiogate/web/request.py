@@ -15,11 +15,11 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.web import urlencoded
 
 READS = ("GET", "HEAD")  # methods that change nothing
-MAXIMUM_BODY = 1024 * 1024
+MAX_BODY = 1024 * 1024
 BODY_SECONDS = 10.0
 STREAM_SECONDS = 300.0
 STREAM_RATE = 4096  # minimum bytes per second of a streamed body, in addition to BODY_SECONDS at the start
-MAXIMUM_DEPTH = 32
+MAX_DEPTH = 32
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -115,7 +115,7 @@ class Request:
         refusal = self._not_json or self.encoded
         if refusal is not None:
             return refusal
-        body = await self.body(MAXIMUM_BODY)
+        body = await self.body(MAX_BODY)
         return body if isinstance(body, Refusal) else strict_json(body)
 
     @property
@@ -227,14 +227,14 @@ def strict_json(body: bytes) -> Any | Refusal:
     """Return the value of a JSON text that any parser reads in the same way and the database can store."""
     try:
         value = _DECODER.decode(body.decode("utf-8"))
-        if body.count(b"{") + body.count(b"[") > MAXIMUM_DEPTH:
+        if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
             _check_depth(value)
         if _SUSPECT.search(body) and not _STORABLE.fullmatch(body):
             raise _NotStrictError("text holds U+0000 or half a surrogate pair")
     except UnicodeDecodeError:
         return Refusal(Code.INVALID_JSON, {"problem": "the body is not UTF-8"})
     except RecursionError:
-        return Refusal(Code.INVALID_JSON, {"problem": f"nested deeper than {MAXIMUM_DEPTH} levels"})
+        return Refusal(Code.INVALID_JSON, {"problem": f"nested deeper than {MAX_DEPTH} levels"})
     except json.JSONDecodeError as error:
         if body.startswith(codecs.BOM_UTF8):
             return Refusal(Code.INVALID_JSON, {"problem": "the body begins with a byte order mark"})
@@ -280,7 +280,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique_fields, parse_constant=_no
 
 def _check_depth(value: Any) -> None:
     level = [value]
-    for _ in range(MAXIMUM_DEPTH):
+    for _ in range(MAX_DEPTH):
         level = [
             member
             for each in level
@@ -289,4 +289,4 @@ def _check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise _NotStrictError(f"nested deeper than {MAXIMUM_DEPTH} levels")
+    raise _NotStrictError(f"nested deeper than {MAX_DEPTH} levels")

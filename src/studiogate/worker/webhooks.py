@@ -25,7 +25,7 @@ from studiogate.storage.notifications import Listener
 from studiogate.worker.webhook_sender import Sender
 
 PLACES_OF_AN_ENDPOINT = 12
-MOST_UNDER_WAY = 400
+MAX_UNDER_WAY = 400
 POLL_SECONDS = 1.0
 SETTLE_SECONDS = 0.03
 CONNECTIONS = 4
@@ -85,7 +85,7 @@ class Deliverer:
     async def _round(self) -> None:
         studios, self._studios = self._studios, set()
         for studio_id in studios:
-            if len(self._attempts) >= MOST_UNDER_WAY:
+            if len(self._attempts) >= MAX_UNDER_WAY:
                 return  # the poll finds the rest again, and every attempt that ends checks its studio
             try:
                 await self._claim(studio_id)

@@ -24,8 +24,8 @@ RAMP = (4, 8, 16, 32)
 RAMP_SECONDS = 2.0
 LOOKS_AFTERWARDS = 4
 FACTOR, ENOUGH = 3, 2.5
-MOST_STORMS = 5
-MOST_CLIENTS = 900  # so many connections a storm may open; none of its requests waits for one
+MAX_STORMS = 5
+MAX_CLIENTS = 900  # so many connections a storm may open; none of its requests waits for one
 SESSIONS = (
     "select count(*) from pg_stat_activity where application_name = 'studiogate' and datname = current_database()"
 )
@@ -158,7 +158,7 @@ class Overload:
         sending: list[asyncio.Task[None]] = []
         wanted = [next(self._requests) for _ in range(int(rate * seconds) + 1)]
         # Partners keep their connections: opening them is no part of the storm, nor is writing what they will send.
-        async with self._race_studio.crowd(MOST_CLIENTS) as crowd:
+        async with self._race_studio.crowd(MAX_CLIENTS) as crowd:
             prepared = [(request, crowd.clients[0].written(request)) for request in wanted]
             idle, ends = list(crowd.clients), time.monotonic() + seconds
 
@@ -196,7 +196,7 @@ async def overloaded(
     for clients in ramp:
         seen.ramp[clients], seen.calm = await load.watched(load.waiting(clients, RAMP_SECONDS))
     before = await load.waiting(seen.knee, RAMP_SECONDS)
-    while len(seen.overloads) < overloads and len(seen.storms) < MOST_STORMS:
+    while len(seen.overloads) < overloads and len(seen.storms) < MAX_STORMS:
         # The service may have become faster since the ramp: plans are made, connections are open.
         rate = FACTOR * max(seen.peak, before.goodput)
         storm, seen.strained = await load.watched(load.relentless(rate, seconds))

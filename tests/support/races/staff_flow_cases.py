@@ -28,7 +28,7 @@ from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.move import Move
 from studiogate.flows.csv_import import CsvFile
 from studiogate.flows.csv_mappings import load_mapping
-from studiogate.flows.forms.staff import WantedLink
+from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.flows.keys import KeyRequest
 from studiogate.flows.members import staff as members
 from studiogate.flows.schedule import closures, series
@@ -453,7 +453,7 @@ async def change_form(studio: BookingStudio) -> str:
 
 @case("forms.staff.send_link")
 async def send_link(studio: BookingStudio) -> str:
-    return pack(WantedLink(await studio.new_form(), await studio.new_member(email=f"{uuid4().hex}@example.com")))
+    return pack(FormLinkToSend(await studio.new_form(), await studio.new_member(email=f"{uuid4().hex}@example.com")))
 
 
 @case("forms.review.decide")

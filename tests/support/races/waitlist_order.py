@@ -14,7 +14,7 @@ from tests.support.races.crashes import Load
 from tests.support.races.studio import RaceStudio
 
 CLASSES, MEMBERS, CLIENTS = 4, 12, 16
-MOST_SEATS = 6
+MAX_SEATS = 6
 ANSWERS_A_ROUND = 250
 STOLEN = """
     select id from classes
@@ -50,7 +50,7 @@ async def _connected(stack: AsyncExitStack, dsn: str) -> pool.Connection:
 
 async def _storm(race_studio: RaceStudio, operator: pool.Connection, classes: list[UUID], members: list[UUID]) -> None:
     load, enough = Load(race_studio, classes, members), asyncio.Event()
-    moving = scenarios.change_capacities(race_studio, operator, classes, enough, MOST_SEATS)
+    moving = scenarios.change_capacities(race_studio, operator, classes, enough, MAX_SEATS)
     async with beside(moving, enough.set), race_studio.crowd(CLIENTS) as crowd, load.by(crowd):
         await load.reach(ANSWERS_A_ROUND)
 

@@ -77,8 +77,8 @@ RETRYABLE = {
 }
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
 RETRY_AFTER_SECONDS = 1
-MAXIMUM_FAULTS = 1000  # serializing a megabyte of them would delay all other requests
-LONGEST_NAME = 200
+MAX_FAULTS = 1000  # serializing a megabyte of them would delay all other requests
+MAX_FIELD_NAME = 200
 
 
 def error_object(refusal: Refusal, request_id: str) -> dict[str, object]:
@@ -130,7 +130,7 @@ _SERIALIZED: dict[Code, tuple[bytes, bytes]] = {}
 
 def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
     """Return all faults at once, without the input: it contains people's emails and phone numbers."""
-    if len(faults) > MAXIMUM_FAULTS:
+    if len(faults) > MAX_FAULTS:
         faults = too_many_faults(str(faults[0]["loc"][0]))
     detail = [{"loc": _brief(fault["loc"]), "msg": worded(fault), "type": fault["type"]} for fault in faults]
     param = _parameter(detail[0]["loc"]) if detail else None
@@ -145,12 +145,12 @@ def _parameter(loc: Sequence[str | int]) -> str | None:
 
 def too_many_faults(part: str = "body") -> list[dict[str, Any]]:
     """Return one fault in place of more than can be listed; ``part`` is the part of the request."""
-    return [{"type": "too_many_faults", "loc": (part,), "msg": f"Input has more than {MAXIMUM_FAULTS} faults"}]
+    return [{"type": "too_many_faults", "loc": (part,), "msg": f"Input has more than {MAX_FAULTS} faults"}]
 
 
 def _brief(loc: Sequence[str | int]) -> list[str | int]:
     """Truncate names: that of an unknown field is the caller's own text and can be as long as the body."""
-    return [each[:LONGEST_NAME] if isinstance(each, str) else each for each in loc]
+    return [each[:MAX_FIELD_NAME] if isinstance(each, str) else each for each in loc]
 
 
 def _headers_of(code: Code, given: Sequence[Header]) -> list[Header]:

@@ -8,8 +8,8 @@ UNKNOWN = "extra_forbidden"
 REPEATED = "repeated"
 REPLACED = "\ufffd"  # stands for bytes that are not UTF-8
 # Comparing takes more than linear time in the length, and the name is the caller's own text.
-LONGEST_COMPARED = 40
-MOST_COMPARED = 20
+MAX_COMPARED = 40
+MAX_COMPARED = 20
 NEAR_ENOUGH = 0.5
 _TEXTS = {
     "dict_type": "Input should be a JSON object",
@@ -65,7 +65,7 @@ def with_nearest(faults: Iterable[dict[str, Any]], noun: str, known: Collection[
     for fault in faults:
         if fault["type"] == UNKNOWN and len(fault["loc"]) == 2:
             named += 1
-            hint = _hint(str(fault["loc"][1]), known) if named <= MOST_COMPARED else ""
+            hint = _hint(str(fault["loc"][1]), known) if named <= MAX_COMPARED else ""
             fault = {**fault, "msg": f"Unknown {noun}{hint}"}
         result.append(fault)
     return result
@@ -80,7 +80,7 @@ def _hint(name: str, known: Collection[str]) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the most similar known name, ignoring case, hyphens and underscores, or None if none is similar."""
-    wanted = _folded(name[:LONGEST_COMPARED])
+    wanted = _folded(name[:MAX_COMPARED])
     likeness = {each: difflib.SequenceMatcher(None, wanted, _folded(each), autojunk=False).ratio() for each in known}
     best = max(likeness, key=likeness.__getitem__, default=None)
     return best if best is not None and likeness[best] >= NEAR_ENOUGH else None

@@ -15,11 +15,11 @@ from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.flows import idempotency
 from studiogate.flows.idempotency import Answers, EmailWork, Outcome, Replay, Stored, Work, WriteContext
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.idempotency import Once
+from studiogate.storage.idempotency import IdempotencyKey
 from studiogate.web.response import Answer
 
 IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
-IdempotencyKey = Annotated[
+IdempotencyHeader = Annotated[
     Text,
     Header(
         alias="Idempotency-Key",
@@ -95,7 +95,7 @@ def write_context(caller: Caller, key: str | None, parameters: BaseModel | None,
         answer = caller.refuse(refusal)
         return Stored(answer.status, answer.body)
 
-    once = None if key is None else Once(key, _fingerprint(caller, parameters))
+    once = None if key is None else IdempotencyKey(key, _fingerprint(caller, parameters))
     return WriteContext(caller.access, once, Answers(status, stored))
 
 

@@ -13,10 +13,10 @@ from pydantic_core import PydanticCustomError
 
 from studiogate.domain.ids import ID_PATTERN, parse_id
 from studiogate.domain.instants import is_written_as_instant, parse_instant
-from studiogate.domain.names import MAXIMUM_NAME, name_fault
-from studiogate.domain.paging import DEFAULT_LIMIT, MAXIMUM_LIMIT
-from studiogate.domain.people import MAXIMUM_EMAIL, normalize_email
-from studiogate.domain.phones import MAXIMUM_PHONE
+from studiogate.domain.names import MAX_NAME, name_fault
+from studiogate.domain.paging import DEFAULT_LIMIT, MAX_LIMIT
+from studiogate.domain.people import MAX_EMAIL, normalize_email
+from studiogate.domain.phones import MAX_PHONE
 
 _INVALID_CURSOR = "invalid_cursor"
 
@@ -93,20 +93,20 @@ def _name(value: str) -> str:
 
 
 # Single lines of text, without surrounding spaces. The length is checked before the characters are.
-Name = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAXIMUM_NAME), AfterValidator(_name)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_NAME), AfterValidator(_name)]
 NonEmptyName = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAXIMUM_NAME), AfterValidator(_name)
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME), AfterValidator(_name)
 ]
 Phone = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAXIMUM_PHONE), AfterValidator(_name)
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PHONE), AfterValidator(_name)
 ]
 
 EmailAddress = Annotated[
     str,
-    StringConstraints(max_length=MAXIMUM_EMAIL),
+    StringConstraints(max_length=MAX_EMAIL),
     AfterValidator(_no_nul),
     AfterValidator(_email),
-    WithJsonSchema({"type": "string", "format": "email", "maxLength": MAXIMUM_EMAIL}),
+    WithJsonSchema({"type": "string", "format": "email", "maxLength": MAX_EMAIL}),
 ]
 
 PathId = Annotated[Id, Path()]
@@ -115,12 +115,12 @@ Cursor = Annotated[
     Query(description="`next_cursor` of the page before, unchanged."),
 ]
 Limit = Annotated[
-    Annotated[int, BeforeValidator(digits), Field(ge=1, le=MAXIMUM_LIMIT)],
-    Query(description=f"Rows on a page, 1 to {MAXIMUM_LIMIT}. A page ends early, with `has_more`, at 4 MiB."),
+    Annotated[int, BeforeValidator(digits), Field(ge=1, le=MAX_LIMIT)],
+    Query(description=f"Rows on a page, 1 to {MAX_LIMIT}. A page ends early, with `has_more`, at 4 MiB."),
 ]
 UpdatedAfter = Annotated[
     DateTime | None, Query(description="Only what was created or changed at or after this instant.")
 ]
 EmailFilter = Annotated[EmailAddress | None, Query(description="Exactly this address, compared in normalized form.")]
-LIMIT_WHERE_ALL_FIT = MAXIMUM_LIMIT
+LIMIT_WHERE_ALL_FIT = MAX_LIMIT
 LIMIT = DEFAULT_LIMIT

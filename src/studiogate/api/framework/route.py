@@ -17,7 +17,7 @@ from fastapi.security import APIKeyHeader
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
-from studiogate.api.framework.errors import MAXIMUM_FAULTS, invalid, refused, too_many_faults
+from studiogate.api.framework.errors import MAX_FAULTS, invalid, refused, too_many_faults
 from studiogate.api.framework.faults import (
     REPLACED,
     repeated_headers,
@@ -262,14 +262,14 @@ class LeanRoute(APIRoute):
         parsed = await caller.request.json()
         if isinstance(parsed, Refusal):
             return parsed
-        if self._known_fields and isinstance(parsed, dict) and len(parsed) - len(self._known_fields) > MAXIMUM_FAULTS:
+        if self._known_fields and isinstance(parsed, dict) and len(parsed) - len(self._known_fields) > MAX_FAULTS:
             # Each unknown field is a fault, and listing so many would cost more than reading them.
             faults += too_many_faults()
             return None
         try:
             values[field.name] = field._type_adapter.validate_python(parsed, from_attributes=True)
         except ValidationError as error:
-            if error.error_count() > MAXIMUM_FAULTS:
+            if error.error_count() > MAX_FAULTS:
                 faults += too_many_faults()
             else:
                 faults += with_nearest(field.validate(parsed, loc=("body",))[1], "field", self._known_fields)

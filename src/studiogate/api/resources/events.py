@@ -18,7 +18,7 @@ from studiogate.storage import events as storage
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.EVENTS_READ)]
-LONGEST_WAIT = 20
+MAX_WAIT_SECONDS = 20
 _EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 # How often a waiting reader polls if no notification arrives (because of a lost connection, for example).
 LOOK_AGAIN_SECONDS = 1.0
@@ -34,8 +34,8 @@ def _pattern(value: str) -> str:
 Pattern = Annotated[str, AfterValidator(_pattern), WithJsonSchema({"type": "string", "enum": list(PATTERNS)})]
 TypeFilter = Annotated[Pattern | None, Query(alias="type", description="A type, a family such as `booking.*`, or `*`.")]
 Wait = Annotated[
-    Annotated[int, BeforeValidator(digits), Field(ge=0, le=LONGEST_WAIT)],
-    Query(description=f"Seconds (at most {LONGEST_WAIT}) to wait for an event when there is none yet."),
+    Annotated[int, BeforeValidator(digits), Field(ge=0, le=MAX_WAIT_SECONDS)],
+    Query(description=f"Seconds (at most {MAX_WAIT_SECONDS}) to wait for an event when there is none yet."),
 ]
 
 

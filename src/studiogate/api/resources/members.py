@@ -79,8 +79,8 @@ class MemberCreate(JudgedByStudio):
         phone = body.get("phone") if isinstance(body, dict) else None
         return await caller.read(leads.phone_faults, phone)
 
-    def wanted(self) -> flow.WantedMember:
-        return flow.WantedMember(self.email, self.first_name, self.last_name, self.phone)
+    def wanted(self) -> flow.MemberToCreate:
+        return flow.MemberToCreate(self.email, self.first_name, self.last_name, self.phone)
 
 
 class MemberList(ListEnvelope):

@@ -83,7 +83,7 @@ def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[
     was cut may lack classes: it is left for the next page, unless it is the only one."""
     by_day = groupby(found, lambda each: local(each.start_time, timezone).date())
     days = [(date_, list(classes)) for date_, classes in by_day]
-    is_cut = len(found) > day.MOST_CLASSES
+    is_cut = len(found) > day.MAX_CLASSES
     shown: list[DayClass] = []
     for number, (date_, classes) in enumerate(days):
         if shown and (len(shown) + len(classes) > ENOUGH_CLASSES or (is_cut and number == len(days) - 1)):

@@ -23,8 +23,8 @@ from studiogate.storage.class_changes import ClassChanges
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
 from studiogate.web.response import Answer, as_json
 
-MOST_STREAMS = 500  # per process
-MOST_OF_ACCOUNT = 4  # per process: browsers open at most six connections to a site
+MAX_STREAMS = 500  # per process
+MAX_OF_ACCOUNT = 4  # per process: browsers open at most six connections to a site
 LIFE_SECONDS = 120.0
 HEARTBEAT_SECONDS = 15.0
 LOOK_AGAIN_SECONDS = 5.0  # without a notification, because the listener's connection was lost for example
@@ -49,7 +49,7 @@ class Streams:
         return self._of_account.total()
 
     def has_place(self, account_id: UUID) -> bool:
-        return self.total < MOST_STREAMS and self._of_account[account_id] < MOST_OF_ACCOUNT
+        return self.total < MAX_STREAMS and self._of_account[account_id] < MAX_OF_ACCOUNT
 
     def open(self, account_id: UUID) -> bool:
         """Take a place, if there is one."""

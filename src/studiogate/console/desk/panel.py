@@ -15,7 +15,7 @@ from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.staff import Permission
 from studiogate.storage.bookings import read, roster
-from studiogate.storage.bookings.roster import MOST_PEOPLE, Waiting
+from studiogate.storage.bookings.roster import MAX_PEOPLE, Waiting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
@@ -66,7 +66,7 @@ class Panel(NamedTuple):
 
 
 def _not_listed(listed: Sequence[object], count: int) -> int:
-    return max(0, count - len(listed)) if len(listed) >= MOST_PEOPLE else 0
+    return max(0, count - len(listed)) if len(listed) >= MAX_PEOPLE else 0
 
 
 async def find_card(connection: Connection, request: ConsoleRequest, class_id: str) -> ClassCard | None:

@@ -20,11 +20,11 @@ from studiogate.storage import events
 from studiogate.storage.console import Place as Location
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day as storage
-from studiogate.storage.schedule.day import MOST_CLASSES, DayClass
+from studiogate.storage.schedule.day import MAX_CLASSES, DayClass
 from studiogate.web.response import Answer
 
 
-class Wanted(NamedTuple):
+class DayToShow(NamedTuple):
     """The day and the location that the URL asks for; without a location, all that the person may see."""
 
     day: date
@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
         return local_day_bounds(datetime.combine(self.day, time(12), zone), zone)
 
 
-def wanted_of(request: ConsoleRequest, class_: DayClass | None) -> Wanted:
+def wanted_of(request: ConsoleRequest, class_: DayClass | None) -> DayToShow:
     """Read the URL. Without a day and a location they are those of the class that it names, else of the place where the
     person works, today."""
     place = _location(request, class_)
@@ -50,7 +50,7 @@ def wanted_of(request: ConsoleRequest, class_: DayClass | None) -> Wanted:
     today = local(clock.now(), timezone).date()
     otherwise = today if class_ is None else local(class_.start_time, timezone).date()
     day = near_date(request.query.get("day"), today) or otherwise
-    return Wanted(day, today, None if place is None else place.id, timezone)
+    return DayToShow(day, today, None if place is None else place.id, timezone)
 
 
 def _location(request: ConsoleRequest, class_: DayClass | None) -> Location | None:
@@ -62,10 +62,10 @@ def _location(request: ConsoleRequest, class_: DayClass | None) -> Location | No
     return next((each for each in locations if each.id == wanted), locations[0])
 
 
-async def read_cards(connection: Connection, request: ConsoleRequest, wanted: Wanted) -> tuple[list[ClassCard], bool]:
+async def read_cards(connection: Connection, request: ConsoleRequest, day: DayToShow) -> tuple[list[ClassCard], bool]:
     """Return the classes of a day, and whether there are more than a page can show."""
-    classes = await storage.classes_between(connection, request.access, *wanted.bounds, wanted.location_id)
-    return [views.card_of(each) for each in classes[:MOST_CLASSES]], len(classes) > MOST_CLASSES
+    classes = await storage.classes_between(connection, request.access, *day.bounds, day.location_id)
+    return [views.card_of(each) for each in classes[:MAX_CLASSES]], len(classes) > MAX_CLASSES
 
 
 @page("GET", "/today", Permission.SCHEDULE_READ)
@@ -101,7 +101,7 @@ class Days(NamedTuple):
     is_today: bool
 
 
-def _days(wanted: Wanted) -> Days:
+def _days(wanted: DayToShow) -> Days:
     return Days(
         (wanted.day - timedelta(days=1)).isoformat(),
         (wanted.day + timedelta(days=1)).isoformat(),

@@ -212,7 +212,7 @@ class SpotMap(NamedTuple):
         return sum(spot.person is not None for spot in self.spots)
 
 
-SPOTS_PER_ROW, ROW_HEIGHT, MOST_HEIGHT, MARGIN = 6, 17.0, 120.0, 8.0
+SPOTS_PER_ROW, ROW_HEIGHT, MAX_HEIGHT, MARGIN = 6, 17.0, 120.0, 8.0
 
 
 def spot_map(spots: Sequence[Spot], seats: Sequence[Seat]) -> SpotMap:
@@ -222,7 +222,7 @@ def spot_map(spots: Sequence[Spot], seats: Sequence[Seat]) -> SpotMap:
     if len(points) < len(spots):
         points = [(float(number % SPOTS_PER_ROW), float(number // SPOTS_PER_ROW)) for number in range(len(spots))]
     columns, rows = [x for x, _ in points], [y for _, y in points]
-    height = min(MOST_HEIGHT, ROW_HEIGHT * max(1, len(set(rows))))
+    height = min(MAX_HEIGHT, ROW_HEIGHT * max(1, len(set(rows))))
     views = []
     for spot, (x, y) in zip(spots, points, strict=True):
         place = (_scaled(x, columns, 100.0), _scaled(y, rows, height))

@@ -24,7 +24,7 @@ from studiogate.web.response import Answer
 SUBJECT = "Please sign our waiver"
 
 
-class Wanted(NamedTuple):
+class WaiverToSign(NamedTuple):
     """Who shall sign which form, for which class."""
 
     class_: DayClass
@@ -32,7 +32,7 @@ class Wanted(NamedTuple):
     form_id: UUID
 
 
-async def _wanted(connection: Connection, request: ConsoleRequest, member: str) -> Wanted | None:
+async def _wanted(connection: Connection, request: ConsoleRequest, member: str) -> WaiverToSign | None:
     card = await panels.find_card(connection, request, request.params["class_id"])
     member_id = as_id(member)
     if card is None or member_id is None:
@@ -41,7 +41,7 @@ async def _wanted(connection: Connection, request: ConsoleRequest, member: str) 
     found = await hosted.find_page_member(connection, request.access, member_id)
     if situation is None or found is None or situation.policy.waiver_form_id is None:
         return None
-    return Wanted(card.class_, found, situation.policy.waiver_form_id)
+    return WaiverToSign(card.class_, found, situation.policy.waiver_form_id)
 
 
 @page("GET", "/classes/{class_id}/waiver", Permission.SUBMISSIONS)
@@ -65,7 +65,7 @@ async def make(request: ConsoleRequest) -> Answer:
     return _shown(request, wanted, url=url, mail=_mail(request, wanted, url), expires_at=facts.now + LINK_LIFE)
 
 
-def _mail(request: ConsoleRequest, wanted: Wanted, url: str) -> str | None:
+def _mail(request: ConsoleRequest, wanted: WaiverToSign, url: str) -> str | None:
     """Return an address that opens a mail with the link in the mail program of this computer."""
     if wanted.member.email is None:
         return None
@@ -73,7 +73,7 @@ def _mail(request: ConsoleRequest, wanted: Wanted, url: str) -> str | None:
     return f"mailto:{quote(wanted.member.email)}?subject={quote(SUBJECT)}&body={quote(text)}"
 
 
-def _shown(request: ConsoleRequest, wanted: Wanted, **values: Any) -> Answer:
+def _shown(request: ConsoleRequest, wanted: WaiverToSign, **values: Any) -> Answer:
     shown = {"class_": wanted.class_, "member": wanted.member, "views": views, "url": None, "mail": None, **values}
     if request.is_fragment:
         return request.fragment("desk/_waiver.html", **shown)

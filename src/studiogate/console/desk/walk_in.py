@@ -20,7 +20,7 @@ from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution, shown
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
-from studiogate.console.resolutions import Ways
+from studiogate.console.resolutions import ResolutionLinks
 from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
@@ -37,7 +37,7 @@ from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
 
-MOST_FOUND = 12
+MAX_FOUND = 12
 CREATED = "Member created."
 
 
@@ -101,7 +101,7 @@ async def find(request: ConsoleRequest) -> Answer:
 
 async def _found(connection: Connection, request: ConsoleRequest, text: str) -> MemberPage:
     """Return members by the beginnings of their names, email or phone, along indexes: this runs while people type."""
-    place = (request.query.get("after") or request.form.get("after"), MOST_FOUND)  # of a search: it is no id
+    place = (request.query.get("after") or request.form.get("after"), MAX_FOUND)  # of a search: it is no id
     return await member_search.search(connection, request.access, text, MemberFilters(), place)
 
 
@@ -127,7 +127,7 @@ async def _case(connection: Connection, request: ConsoleRequest, class_: DayClas
     }
 
 
-def _reasons(request: ConsoleRequest, ways: Ways, judged: Sequence[book.Reason]) -> list[Reason]:
+def _reasons(request: ConsoleRequest, ways: ResolutionLinks, judged: Sequence[book.Reason]) -> list[Reason]:
     found = []
     for each in judged:
         # What the drawer itself offers needs no link to the drawer.

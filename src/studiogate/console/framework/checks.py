@@ -108,8 +108,8 @@ async def read_form(runtime: Runtime, request: Request, person: Person | None, r
     theirs."""
     if not csrf.is_same_origin(request, runtime.settings.public_url):
         return EXPIRED_PAGE
-    body = posted.MAXIMUM_ANONYMOUS_BODY if person is None else posted.MAXIMUM_BODY
-    value = posted.MAXIMUM_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAXIMUM_VALUE
+    body = posted.MAX_ANONYMOUS_BODY if person is None else posted.MAX_BODY
+    value = posted.MAX_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAX_VALUE
     return await posted.read(request, FormLimits(body, value, with_file=route.takes_file))
 
 

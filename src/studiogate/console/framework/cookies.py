@@ -18,7 +18,7 @@ TOAST = "studiogate_toast"
 THEME = "studiogate_theme"
 TOAST_SECONDS = 60
 LONG_SECONDS = 400 * 24 * 3600  # as long as browsers keep a cookie
-MAXIMUM_HEADER = 8_192
+MAX_HEADER = 8_192
 
 
 def session_name(*, secure: bool) -> str:
@@ -32,7 +32,7 @@ def device_name(*, secure: bool) -> str:
 def read(header: bytes) -> dict[str, str]:
     """Return the cookies of a request by name; of two with the same name, the first, which is the more specific."""
     cookies: dict[str, str] = {}
-    for part in header[:MAXIMUM_HEADER].decode("latin-1").split(";"):
+    for part in header[:MAX_HEADER].decode("latin-1").split(";"):
         name, _, value = part.strip().partition("=")
         cookies.setdefault(name, value)
     return cookies

@@ -16,7 +16,7 @@ from studiogate.domain.studio_file.values import (
     instant,
 )
 
-MOST_DAYS_AWAY = 3660
+MAX_DAYS_AWAY = 3660
 DATES = (EARLIEST_DATE, LATEST_DATE)  # the first and the last one that read_date returns
 
 
@@ -45,7 +45,7 @@ def read_instant(text: object) -> datetime | None:
 def near_date(text: str | None, today: date) -> date | None:
     """Return a date within ten years of today, or None."""
     found = read_date(text)
-    return None if found is None or abs((found - today).days) > MOST_DAYS_AWAY else found
+    return None if found is None or abs((found - today).days) > MAX_DAYS_AWAY else found
 
 
 def start_of_day(day: date, timezone: str) -> datetime:

@@ -16,29 +16,29 @@ from studiogate.web import urlencoded
 from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
 from studiogate.web.request import Request
 
-MAXIMUM_BODY = 512 * 1024
-MAXIMUM_ANONYMOUS_BODY = 256 * 1024  # a page repeats it, while somebody signs in again to send it
+MAX_BODY = 512 * 1024
+MAX_ANONYMOUS_BODY = 256 * 1024  # a page repeats it, while somebody signs in again to send it
 MAX_FILE = 1024 * 1024 * 1024
 FILE_IN_MEMORY = 1024 * 1024  # beyond that it is on disk
-MAXIMUM_FIELDS = 2_000
+MAX_FIELDS = 2_000
 # Characters of a value: twice those of the longest field of any form, and of a form for people who are not signed in.
 # A longer value is refused before any page could repeat it.
-MAXIMUM_VALUE = 20_000
-MAXIMUM_ANONYMOUS_VALUE = 500
+MAX_VALUE = 20_000
+MAX_ANONYMOUS_VALUE = 500
 CSRF = "csrf"
 TOKEN = "idempotency"  # noqa: S105  # nosec B105
 SEEN = "seen"
 KEPT = "kept"
 # Hidden fields of the pages that ask for a password: another form, and addresses.
-LONGER: Mapping[str, int] = {KEPT: MAXIMUM_BODY, "next": MAXIMUM_VALUE, "target": MAXIMUM_VALUE}
+LONGER: Mapping[str, int] = {KEPT: MAX_BODY, "next": MAX_VALUE, "target": MAX_VALUE}
 BROKEN = Refusal(Code.INVALID_HTTP, {"problem": "the form could not be read"})
 
 
 class FormLimits(NamedTuple):
     """How long a body and each value of it may be, and whether a file may be in it."""
 
-    body: int = MAXIMUM_BODY
-    value: int = MAXIMUM_VALUE
+    body: int = MAX_BODY
+    value: int = MAX_VALUE
     with_file: bool = False
 
 
@@ -109,19 +109,19 @@ async def _read_fields(request: Request, maximum: int) -> Posted | Refusal:
         return body
     lists: dict[str, list[str]] = {}
     try:
-        for name, value in urlencoded.form_pairs(body, MAXIMUM_FIELDS):
+        for name, value in urlencoded.form_pairs(body, MAX_FIELDS):
             lists.setdefault(name, []).append(value.replace("\0", ""))
     except urlencoded.IncompleteEscapeError:
         return BROKEN
     except ValueError:
-        return Refusal(Code.BODY_TOO_LARGE, {"maximum_fields": MAXIMUM_FIELDS})
+        return Refusal(Code.BODY_TOO_LARGE, {"maximum_fields": MAX_FIELDS})
     return Posted(lists)
 
 
 async def _read_parts(request: Request, boundary: bytes) -> Posted | Refusal:
     parts, reader = _Parts(), MultipartReader(boundary)
     try:
-        refusal = await request.stream(MAX_FILE + MAXIMUM_BODY, lambda chunk: parts.take(reader, chunk))
+        refusal = await request.stream(MAX_FILE + MAX_BODY, lambda chunk: parts.take(reader, chunk))
         if refusal is not None:
             return refusal
         reader.close()
@@ -165,6 +165,6 @@ class _Parts:
             self.file.content.write(content)
             return
         self._text_size += len(content)
-        if self._text_size > MAXIMUM_BODY:
+        if self._text_size > MAX_BODY:
             raise MultipartError("its fields are too long")
         self._text += content

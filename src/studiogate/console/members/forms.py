@@ -17,7 +17,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, fault, refused
 from studiogate.domain.studio_file.documents import CONSENT_TEXTS
 from studiogate.flows.forms import staff as flows
-from studiogate.flows.forms.staff import WantedLink
+from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.storage import member_profile as storage
 from studiogate.storage.forms import read as forms
 from studiogate.web.response import Answer
@@ -92,14 +92,14 @@ async def link(request: ConsoleRequest) -> Answer:
     if member_id is None or form_id is None:
         return request.refused(refused(fault("form_id", "Choose a form.")), back)
     if request.form.get("by") == "mail":
-        return await _send(request, WantedLink(form_id, member_id), back)
+        return await _send(request, FormLinkToSend(form_id, member_id), back)
     facts = await run(request, flows.link, form_id, member_id)
     if isinstance(facts, Refusal):
         return request.refused(facts, back)
     return await _link_page(request, link_address(request, facts, form_id, member_id))
 
 
-async def _send(request: ConsoleRequest, wanted: WantedLink, back: str) -> Answer:
+async def _send(request: ConsoleRequest, wanted: FormLinkToSend, back: str) -> Answer:
     if not _sends_mail(request):
         return request.refused(refused(NO_MAIL), back)
     queued = await run(request, flows.send_link, wanted)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
-from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
+from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.instants import instant_text, instants_at, skipped_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.studio_file.series import DAY_NAMES, local_time
@@ -123,8 +123,8 @@ def _as_text(times: Times) -> dict[str, str]:
 
 def _minutes(value: Any, _setting: Setting) -> int:
     minutes = number(value or "")
-    if not isinstance(minutes, int) or not 1 <= minutes <= LONGEST_CLASS_MINUTES:
-        raise WrongValueError(((), f"must be a number of minutes from 1 to {LONGEST_CLASS_MINUTES}"))
+    if not isinstance(minutes, int) or not 1 <= minutes <= MAX_CLASS_MINUTES:
+        raise WrongValueError(((), f"must be a number of minutes from 1 to {MAX_CLASS_MINUTES}"))
     return minutes
 
 

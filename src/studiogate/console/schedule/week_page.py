@@ -9,7 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.staff import Permission
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import week as storage
-from studiogate.storage.schedule.week import MOST_CLASSES
+from studiogate.storage.schedule.week import MAX_CLASSES
 from studiogate.web.response import Answer
 
 VIEWS = ((View.TIME, "Time"), (View.ROOMS, "Rooms"), (View.INSTRUCTORS, "Instructors"))
@@ -33,7 +33,7 @@ async def _values(connection: Connection, access: Access, week: Week) -> dict[st
     elsewhere = await storage.read_elsewhere(connection, access, place_id, week.between, teaching)
     closures = await storage.read_closures(connection, access, place_id, week.days)
     choices = await storage.read_choices(connection, access, place_id)
-    classes = found[:MOST_CLASSES]
+    classes = found[:MAX_CLASSES]
     resources = resources_of(classes, choices.rooms, choices.instructors if own is None else ())
     days = shown_days(week, WeekRows(classes, elsewhere, closures), resources)
     return {
@@ -42,6 +42,6 @@ async def _values(connection: Connection, access: Access, week: Week) -> dict[st
         "count": len(classes),
         "booked": sum(each.booked_count for each in classes if each.status == "scheduled"),
         "waiting": sum(each.waitlist_count for each in classes if each.status == "scheduled"),
-        "is_cut": len(found) > MOST_CLASSES,
+        "is_cut": len(found) > MAX_CLASSES,
         "is_this_week": any(day.is_today for day in days),
     }

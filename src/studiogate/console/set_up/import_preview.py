@@ -24,7 +24,7 @@ from studiogate.storage.db.pool import Database, DatabaseUnavailableError, Overl
 from studiogate.storage.import_files import CHANGES, OTHERS, ImportFile, State
 from studiogate.storage.studio_file.diff import RowChange
 
-LONGEST_VALUE = 2_000  # characters
+MAX_VALUE = 2_000  # characters
 SECONDS_BETWEEN_STATES = 0.5
 BROKEN_DATABASE = (OverloadedError, DatabaseUnavailableError, TransactionConflictError)
 TRY_AGAIN = "The database was out of reach or busy. Choose the file again: the preview shows what is still to be done."
@@ -33,7 +33,7 @@ FAILED = "The import failed because of a fault of the service. Whoever runs the 
 log = structlog.get_logger()
 
 
-class Wanted(NamedTuple):
+class ImportToRun(NamedTuple):
     """What to import, and how to read it; ``mapping`` is None for a studio file."""
 
     name: str
@@ -99,7 +99,7 @@ class _Report:
         self.kept.write_state({**self.state, **counts, "step": "done", **result})
 
 
-def run_import(dsn: str, access: Access, kept: ImportFile, locked: BinaryIO, wanted: Wanted) -> None:
+def run_import(dsn: str, access: Access, kept: ImportFile, locked: BinaryIO, wanted: ImportToRun) -> None:
     """Import the file, or find out what that would change. Runs in a thread of its own, for minutes if need be."""
     with locked, kept.create(CHANGES) as changes, kept.create(OTHERS) as others:
         state = kept.state
@@ -127,7 +127,7 @@ def run_import(dsn: str, access: Access, kept: ImportFile, locked: BinaryIO, wan
 
 
 async def _imported(
-    database: Database, access: Access, file: BinaryIO, wanted: Wanted, report: _Report
+    database: Database, access: Access, file: BinaryIO, wanted: ImportToRun, report: _Report
 ) -> Outcome | CsvOutcome | Refusal:
     async with database.connection() as connection:
         if wanted.mapping is None:
@@ -160,4 +160,4 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "\N{HORIZONTAL ELLIPSIS}"
+    return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "\N{HORIZONTAL ELLIPSIS}"

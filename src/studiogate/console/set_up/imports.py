@@ -13,7 +13,7 @@ from studiogate.console.framework.page import action, page
 from studiogate.console.framework.paging import AFTER
 from studiogate.console.framework.posted import MAX_FILE
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.set_up.import_preview import Wanted, run_import
+from studiogate.console.set_up.import_preview import ImportToRun, run_import
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.mapping import WrongMappingError
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -94,7 +94,7 @@ def _shown_rows(request: ConsoleRequest, kept: ImportFile, state: State) -> Stat
     return {"shown": shown, "rows": found.rows, "next": found.after, "is_later": bool(after)}
 
 
-async def _submit(request: ConsoleRequest, kept: ImportFile, wanted: Wanted) -> None:
+async def _submit(request: ConsoleRequest, kept: ImportFile, wanted: ImportToRun) -> None:
     """Let the file be imported when it is its studio's turn, unless somebody has asked for that already."""
     dsn, access = request.runtime.settings.database_url, request.access
     if dsn is None or access.staff is None:
@@ -135,16 +135,16 @@ def _kept(request: ConsoleRequest) -> ImportFile | None:
     return import_files.find(_folder(request), _owner(request), request.params["token"])
 
 
-def _wanted(given: Mapping[str, str]) -> Wanted | Refusal:
+def _wanted(given: Mapping[str, str]) -> ImportToRun | Refusal:
     """Return how a file is to be read, as the form or the kept state says."""
     kind, mapping = given.get("kind", STUDIO_FILE), given.get("mapping", GENERIC)
     if kind == STUDIO_FILE:
-        return Wanted("", None)
+        return ImportToRun("", None)
     if kind not in KINDS or mapping not in preset_names():
         return _refusal("kind", "Choose what the file holds")
     dates = given.get("dates", "").strip()
     try:
-        return Wanted("", load_mapping(mapping, KINDS[kind], [dates] if dates else []))
+        return ImportToRun("", load_mapping(mapping, KINDS[kind], [dates] if dates else []))
     except WrongMappingError as wrong:
         return _refusal("dates", *wrong.faults)
 

@@ -3,9 +3,9 @@
 // after longer and longer waits, and not before the server asks for it (Retry-After).
 
 const POLL_SECONDS = 5;
-const LONGEST_POLL_SECONDS = 60;
+const MAX_POLL_SECONDS = 60;
 const STREAM_SECONDS = 60;
-const LONGEST_STREAM_SECONDS = 600;
+const MAX_STREAM_SECONDS = 600;
 const HELLO_SECONDS = 8;
 const SHORTEST_STREAM_SECONDS = 30;
 const FAILURES_BEFORE_POLLING = 3;
@@ -55,7 +55,7 @@ export function follow(sequence, changed, show) {
 
   // There is no stream for this page: poll, and ask for one again later.
   function pollInstead() {
-    const seconds = Math.min(STREAM_SECONDS * 2 ** refusedStreams, LONGEST_STREAM_SECONDS);
+    const seconds = Math.min(STREAM_SECONDS * 2 ** refusedStreams, MAX_STREAM_SECONDS);
     refusedStreams += 1;
     failures = 0;
     streamAt = Date.now() + spread(seconds);
@@ -77,7 +77,7 @@ export function follow(sequence, changed, show) {
       failedPolls += 1;
       show("waiting");
     }
-    const longer = Math.min(POLL_SECONDS * 2 ** (failedPolls - 1), LONGEST_POLL_SECONDS);
+    const longer = Math.min(POLL_SECONDS * 2 ** (failedPolls - 1), MAX_POLL_SECONDS);
     const wait = failedPolls ? spread(longer) : POLL_SECONDS * 1000;
     // What kept the stream away, such as a restart, may be over.
     const isDue = !failedPolls && Date.now() + wait >= streamAt;

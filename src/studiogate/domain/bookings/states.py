@@ -46,8 +46,8 @@ class ClassStatus(StrEnum):
 
 
 # Statements that look for classes at a time rely on it: the start times are then a range of an index.
-LONGEST_CLASS = timedelta(days=7)
-LONGEST_CLASS_MINUTES = LONGEST_CLASS // timedelta(minutes=1)
+MAX_CLASS = timedelta(days=7)
+MAX_CLASS_MINUTES = MAX_CLASS // timedelta(minutes=1)
 
 # Everything except cancelled: at most one such booking per class and member.
 LIVE = frozenset(BookingStatus) - {BookingStatus.CANCELLED}

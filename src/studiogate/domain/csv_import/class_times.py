@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
+from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.csv_import.formats import DateFormat, Written, WrongCellError, instant, read_clock, read_date
 
 Formats = Mapping[str, Sequence[DateFormat]]
@@ -26,8 +26,8 @@ def class_times(cells: Mapping[str, Any], formats: Formats, zone: ZoneInfo) -> d
     end = _end(cells, formats, written, zone)
     if end is None and cells.get("duration_minutes") is not None:
         minutes = int(cells["duration_minutes"])
-        if not 1 <= minutes <= LONGEST_CLASS_MINUTES:
-            raise WrongCellError(f"the duration must be from 1 to {LONGEST_CLASS_MINUTES:,} minutes")
+        if not 1 <= minutes <= MAX_CLASS_MINUTES:
+            raise WrongCellError(f"the duration must be from 1 to {MAX_CLASS_MINUTES:,} minutes")
         end = start + timedelta(minutes=minutes)
     times = {"start_time": start, "end_time": end}
     return {name: time.astimezone(UTC).isoformat() for name, time in times.items() if time is not None}

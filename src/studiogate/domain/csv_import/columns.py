@@ -8,7 +8,7 @@ from studiogate.domain.csv_import.kinds import EXTERNAL_ID
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.records import DELIMITERS, Record
 
-MOST_COLUMNS = 1_000
+MAX_COLUMNS = 1_000
 SHOWN = 20
 
 
@@ -44,8 +44,8 @@ def choose_delimiter(headers: Mapping[str, Record], mapping: ColumnMapping) -> s
 
 def find_columns(header: Record, mapping: ColumnMapping) -> Columns:
     """Find the mapping's columns in a header. Raises UnreadableFileError if the file cannot be read with them."""
-    if header.fault or len(header.cells) > MOST_COLUMNS:
-        raise UnreadableFileError(f"The header {header.fault or f'has more than {MOST_COLUMNS:,} columns'}.")
+    if header.fault or len(header.cells) > MAX_COLUMNS:
+        raise UnreadableFileError(f"The header {header.fault or f'has more than {MAX_COLUMNS:,} columns'}.")
     places: dict[str, list[int]] = {}
     for position, cell in enumerate(header.cells):
         places.setdefault(folded(cell), []).append(position)

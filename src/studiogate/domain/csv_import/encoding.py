@@ -12,7 +12,7 @@ Read = Callable[[int], bytes]
 
 CHUNK = 1 << 16
 # In characters, of one line and of one row.
-LONGEST_ROW = 1 << 18
+MAX_ROW = 1 << 18
 UTF_8, UTF_16_LE, UTF_16_BE, WINDOWS = "utf-8-sig", "utf-16-le", "utf-16-be", "cp1252"
 NAMES = {UTF_8: "UTF-8", "utf-16": "UTF-16", UTF_16_LE: "UTF-16", UTF_16_BE: "UTF-16", WINDOWS: "Windows-1252"}
 # What a mapping may state.
@@ -62,7 +62,7 @@ def _utf_8_or_windows(data: bytes, read: Read) -> str:
 
 
 def read_lines(read: Read, codec: str) -> Iterator[str]:
-    """Yield the lines without their ends (LF, CRLF or CR). A line beyond ``LONGEST_ROW`` is cut after it."""
+    """Yield the lines without their ends (LF, CRLF or CR). A line beyond ``MAX_ROW`` is cut after it."""
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
     rest = ""
     line = 1
@@ -76,7 +76,7 @@ def read_lines(read: Read, codec: str) -> Iterator[str]:
         *whole, rest = (rest + text).split("\n")
         yield from whole
         line += len(whole)
-        rest = rest[: LONGEST_ROW + 1]
+        rest = rest[: MAX_ROW + 1]
         if not data:
             if rest:
                 yield rest

@@ -41,7 +41,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _TRUTH = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 _SYMBOLS = "$€£¥₹₩₪₺₫₱฿"
-LONGEST_VALUE = 60
+MAX_VALUE = 60
 
 
 class WrongCellError(Exception):
@@ -55,7 +55,7 @@ class WrongFormatError(Exception):
 def shown(text: str) -> str:
     """Return a cell's text for a message: one line of limited length."""
     line = " ".join(text.split())
-    return repr(line if len(line) <= LONGEST_VALUE else line[:LONGEST_VALUE] + "…")
+    return repr(line if len(line) <= MAX_VALUE else line[:MAX_VALUE] + "…")
 
 
 @dataclass(frozen=True, slots=True)

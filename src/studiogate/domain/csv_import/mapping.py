@@ -8,9 +8,9 @@ from studiogate.domain.csv_import.encoding import STATED
 from studiogate.domain.csv_import.formats import DateFormat, WrongFormatError, check_formats
 from studiogate.domain.csv_import.kinds import KINDS, FieldType, Kind
 from studiogate.domain.csv_import.records import DELIMITERS
+from studiogate.domain.studio_file.people import MAX_SOURCE
 
-MAX_NAME = 60
-LONGEST_MAPPING = 256 * 1024
+MAX_MAPPING = 256 * 1024
 _TOP = ("source", "encoding", "delimiter", "decimal", "dates", *KINDS)
 _IN_KIND = ("columns", "dates", "values", "defaults", "only", "skip", "clear", "repeated", "shared_email")
 _DATED = {FieldType.START, FieldType.END, FieldType.PART}
@@ -120,8 +120,8 @@ class _Parser:
 
     def _source(self, name: str) -> str:
         source = self._top.get("source", name)
-        if not isinstance(source, str) or not source.strip() or len(source) > MAX_NAME or not source.isprintable():
-            self._fault("source", f"must be a name of at most {MAX_NAME} characters")
+        if not isinstance(source, str) or not source.strip() or len(source) > MAX_SOURCE or not source.isprintable():
+            self._fault("source", f"must be a name of at most {MAX_SOURCE} characters")
             return ""
         return source.strip()
 

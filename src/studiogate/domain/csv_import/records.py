@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from studiogate.domain.csv_import.encoding import LONGEST_ROW
+from studiogate.domain.csv_import.encoding import MAX_ROW
 
 LINES_PER_ROW = 1_000
 DELIMITERS = (",", ";", "\t")
 
 _QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"(?!")')
 _CLOSING = re.compile(r'([^"]*(?:""[^"]*)*)"(?!")')
-TOO_LONG = f"is longer than {LONGEST_ROW:,} characters"
+TOO_LONG = f"is longer than {MAX_ROW:,} characters"
 NOT_CLOSED = "has a quotation mark that is never closed"
 AFTER_QUOTE = "has text after a closing quotation mark"
 
@@ -51,7 +51,7 @@ class RecordReader:
 
     def _record(self, line: str) -> Record:
         record = Record(self._number, [])
-        if len(line) > LONGEST_ROW:
+        if len(line) > MAX_ROW:
             record.fault = TOO_LONG
             return record
         if '"' not in line:
@@ -61,7 +61,7 @@ class RecordReader:
         following: list[str] = []
         length = len(line)
         while parts is not None:
-            more = self._next() if len(following) < LINES_PER_ROW and length <= LONGEST_ROW else None
+            more = self._next() if len(following) < LINES_PER_ROW and length <= MAX_ROW else None
             if more is None:
                 return self._not_closed(record, following)
             following.append(more)

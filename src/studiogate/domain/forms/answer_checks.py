@@ -17,8 +17,8 @@ from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.image_sizes import png_size
 from studiogate.domain.forms.values import as_date, as_decimal
 from studiogate.domain.ids import parse_id
-from studiogate.domain.people import MAXIMUM_EMAIL, normalize_email
-from studiogate.domain.phones import MAXIMUM_PHONE, normalize_phone
+from studiogate.domain.people import MAX_EMAIL, normalize_email
+from studiogate.domain.phones import MAX_PHONE, normalize_phone
 
 MAX_LINE = 5_000
 MAX_TEXT = 50_000
@@ -103,12 +103,12 @@ def _email(_field: Field, _setting: Setting) -> ValueCheck:
 
 def is_email(value: str) -> bool:
     """Return whether a text is an email address. A text that is too long is refused before it is normalized."""
-    return len(value) <= MAXIMUM_EMAIL and normalize_email(value) is not None
+    return len(value) <= MAX_EMAIL and normalize_email(value) is not None
 
 
 def _phone(_field: Field, setting: Setting) -> ValueCheck:
     def check(value: str) -> str | None:
-        fits = len(value) <= MAXIMUM_PHONE and normalize_phone(value, setting.country)
+        fits = len(value) <= MAX_PHONE and normalize_phone(value, setting.country)
         return None if fits else "must be a valid phone number"
 
     return check

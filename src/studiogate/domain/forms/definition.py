@@ -14,7 +14,7 @@ MAX_OPTIONS = 200
 MAX_KEY = 100
 MAX_OPTION = 1_000
 MAX_TEXT = 50_000
-MAX_NAME = 1_000
+MAX_SHORT_TEXT = 1_000
 MAX_NUMBER = 10**40
 MAX_RATING = 10
 
@@ -86,7 +86,7 @@ def _faults_of_field(field: object) -> list[DefinitionFault]:
 
 
 text = text_up_to(MAX_TEXT)
-short_text = text_up_to(MAX_NAME)
+short_text = text_up_to(MAX_SHORT_TEXT)
 
 
 def _key(value: object) -> str | None:

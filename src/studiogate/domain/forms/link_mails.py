@@ -8,7 +8,7 @@ from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.refusals import Code, Fault, Refusal
 
 LINK_LIFE = timedelta(days=7)
-LONGEST_LINK_LIFE = timedelta(days=366)
+MAX_LINK_LIFE = timedelta(days=366)
 # Per member: a mail that was asked for again and again must not flood a mailbox.
 LINKS_PER_HOUR = 3
 LIMIT = "form_links_per_hour"
@@ -17,9 +17,9 @@ NO_ADDRESS = Fault(("email",), "value_error", "is missing: enter one for the mem
 
 def refused_life(life: timedelta) -> Refusal | None:
     """Refuse a link that opens the form for too long, or not at all."""
-    if timedelta(0) < life <= LONGEST_LINK_LIFE:
+    if timedelta(0) < life <= MAX_LINK_LIFE:
         return None
-    wrong = f"must be in the future, at most {LONGEST_LINK_LIFE.days} days from now"
+    wrong = f"must be in the future, at most {MAX_LINK_LIFE.days} days from now"
     return Refusal(Code.VALIDATION_ERROR, faults=(Fault(("expires_at",), "value_error", wrong),))
 
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 
-from studiogate.domain.names import MAXIMUM_NAME
+from studiogate.domain.names import MAX_NAME
 from studiogate.domain.refusals import Code, Refusal
 
 SLUG_PATTERN = r"^[a-z0-9](-?[a-z0-9])*$"
@@ -28,7 +28,7 @@ ONWARD = {
 
 def slug_of(title: str) -> str:
     """Return a slug made from the ASCII letters and digits of a title."""
-    plain = unicodedata.normalize("NFKD", title[:MAXIMUM_NAME]).encode("ascii", "ignore").decode().lower()
+    plain = unicodedata.normalize("NFKD", title[:MAX_NAME]).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     return words[:MAX_SLUG_FROM_TITLE].strip("-") or "form"
 

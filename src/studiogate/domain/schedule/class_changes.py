@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from studiogate.domain.bookings.states import LONGEST_CLASS, ClassStatus
+from studiogate.domain.bookings.states import MAX_CLASS, ClassStatus
 from studiogate.domain.json_values import same_json
 from studiogate.domain.refusals import Code, Fault, Refusal
 
@@ -66,8 +66,8 @@ def time_faults(start: datetime, end: datetime, now: datetime) -> Iterator[Fault
         yield Fault(("start_time",), "value_error", f"must be before the year {LAST_YEAR}")
     if end <= start:
         yield Fault(("end_time",), "value_error", "must be after start_time")
-    elif end - start > LONGEST_CLASS:
-        yield Fault(("end_time",), "value_error", f"must be at most {LONGEST_CLASS.days} days after start_time")
+    elif end - start > MAX_CLASS:
+        yield Fault(("end_time",), "value_error", f"must be at most {MAX_CLASS.days} days after start_time")
 
 
 LAST_YEAR = 2200

@@ -17,7 +17,7 @@ from studiogate.domain.schedule.series import Days, Pattern, dates, local_instan
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.domain.staff_input import date_faults
 
-MOST_CLASSES = 500
+MAX_CLASSES = 500
 
 
 class SkipReason(StrEnum):

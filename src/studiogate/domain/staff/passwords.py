@@ -14,7 +14,7 @@ from zxcvbn_rs_py import zxcvbn
 from studiogate.domain.refusals import Fault
 
 MINIMUM_PASSWORD = 12
-MAXIMUM_PASSWORD = 200
+MAX_PASSWORD = 200
 MINIMUM_SCORE = 3  # of 0 to 4: more than 10^8 guesses
 SHORTEST_PART = 4  # of a name that a password must not have: shorter ones are in many words
 # The work of an estimate grows steeply with its length, and with symbols that could be one of several letters: the
@@ -29,7 +29,7 @@ def typed_password(text: str) -> str | None:
 
     Keyboards produce the same letter as one character or as two, so it is normalized (NFKC).
     """
-    if not 1 <= len(text) <= MAXIMUM_PASSWORD or not _is_text(text):
+    if not 1 <= len(text) <= MAX_PASSWORD or not _is_text(text):
         return None
     return unicodedata.normalize("NFKC", text)
 
@@ -38,8 +38,8 @@ def password_faults(text: str, email: str, studios: Iterable[str] = ()) -> list[
     """Return what is wrong with a new password for the account with this email, in studios of these names."""
     if len(text) < MINIMUM_PASSWORD:
         return [_fault("string_too_short", f"Use at least {MINIMUM_PASSWORD} characters.")]
-    if len(text) > MAXIMUM_PASSWORD:
-        return [_fault("string_too_long", f"Use at most {MAXIMUM_PASSWORD} characters.")]
+    if len(text) > MAX_PASSWORD:
+        return [_fault("string_too_long", f"Use at most {MAX_PASSWORD} characters.")]
     if not _is_text(text):
         return [_fault("string_unicode", "String should consist of valid characters")]
     folded = unicodedata.normalize("NFKC", text).casefold()

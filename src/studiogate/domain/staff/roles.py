@@ -8,7 +8,7 @@ from uuid import UUID
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Role
 
-MAXIMUM_STAFF = 500
+MAX_STAFF = 500
 # Owners act on all of a studio, developers on nothing that has a location: a limit would promise what does not hold.
 UNLIMITED = frozenset({Role.OWNER, Role.DEVELOPER})
 

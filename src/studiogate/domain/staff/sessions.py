@@ -12,9 +12,9 @@ LIFE = timedelta(days=14)
 IDLE = timedelta(hours=12)
 PASSWORD_IS_RECENT = timedelta(minutes=15)
 NOTED_EVERY = timedelta(minutes=1)  # how exactly the last use is recorded: a write per request would cost too much
-MAXIMUM_SESSIONS = 20  # per account; the oldest ones end
-MAXIMUM_USER_AGENT = 300
-MAXIMUM_ADDRESS = 100
+MAX_SESSIONS = 20  # per account; the oldest ones end
+MAX_USER_AGENT = 300
+MAX_ADDRESS = 100
 
 
 class Origin(NamedTuple):
@@ -26,8 +26,8 @@ class Origin(NamedTuple):
 
     def bounded(self) -> "Origin":
         """Return it as it is stored: both values are the caller's choice."""
-        printable = "".join(each if each.isprintable() else " " for each in self.user_agent[:MAXIMUM_USER_AGENT])
-        return Origin(self.address[:MAXIMUM_ADDRESS], printable, self.device)
+        printable = "".join(each if each.isprintable() else " " for each in self.user_agent[:MAX_USER_AGENT])
+        return Origin(self.address[:MAX_ADDRESS], printable, self.device)
 
 
 @dataclass(frozen=True, slots=True)

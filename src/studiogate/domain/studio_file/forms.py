@@ -33,7 +33,7 @@ FILES = Section(
     (
         ID,
         required("field_key", v.text(v.MAX_INDEXED, 1)),
-        required("filename", v.text(v.MAX_NAME, 1)),
+        required("filename", v.text(v.MAX_RESTORED_NAME, 1)),
         required("content_type", v.text(v.MAX_INDEXED, 1)),
         required("size", v.whole(1, v.MAX_FILE)),
         required("sha256", v.digest),

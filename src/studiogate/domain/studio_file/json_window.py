@@ -10,7 +10,7 @@ from studiogate.domain.studio_file.values import finite
 
 CHUNK = 1 << 18
 # No row is that long. Without a limit, a missing quote would cause the rest of the file to be read into memory.
-LONGEST_VALUE = 8 << 20
+MAX_VALUE = 8 << 20
 # An error this close to the end of the text read so far may be a token that has not been read completely.
 TOKEN = 32
 
@@ -113,8 +113,8 @@ class Window:
                 closed = self._text[self._position] in '{["'
                 if closed or self._ended or end < len(self._text) - TOKEN:
                     return value, end
-            if len(self._text) - self._position > LONGEST_VALUE:
-                raise self.broken(f"a value is longer than {LONGEST_VALUE >> 20} MiB, or its end is missing")
+            if len(self._text) - self._position > MAX_VALUE:
+                raise self.broken(f"a value is longer than {MAX_VALUE >> 20} MiB, or its end is missing")
             self._fill()
 
     def _may_go_on(self, error: json.JSONDecodeError) -> bool:

@@ -5,7 +5,7 @@ from studiogate.domain.people import MAX_NOTES_BYTES
 from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import CREATED_AT, ID, RECORD, TEXT
-from studiogate.domain.studio_file.rows import Member, Section, optional, required
+from studiogate.domain.studio_file.rows import Field, Section, optional, required
 
 # The kinds of rows that a CSV file can have; see ``domain.csv_import``.
 EXTERNAL_KINDS = ("members", "memberships", "schedule", "products", "leads")
@@ -74,7 +74,7 @@ LEADS = Section(
         optional("phone", v.phone),
         optional("source", v.name()),
         optional("status", v.one_of(("new", "contacted", "qualified", "unqualified", "converted", "lost")), "new"),
-        Member("lifecycle_stage", v.one_of(("lead", "trial", "member", "former_member")), default="lead", null=None),
+        Field("lifecycle_stage", v.one_of(("lead", "trial", "member", "former_member")), default="lead", null=None),
         optional("metadata", documents.lead_metadata, "{}"),
         optional("staff_notes", NOTES, ""),
         *RECORD,

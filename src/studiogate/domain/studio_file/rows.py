@@ -17,7 +17,7 @@ _REQUIRED = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Field:
     """``default`` is the value of a new row without the member, ``null`` the value that null stands for. If callable,
     it is called with the setting. A stored row without the member in the file keeps what it has."""
 
@@ -44,14 +44,14 @@ class Member:
         return self.null(setting) if callable(self.null) else self.null
 
 
-def required(name: str, read: Reader) -> Member:
+def required(name: str, read: Reader) -> Field:
     """Return a member that a new row must have and that is never null."""
-    return Member(name, read)
+    return Field(name, read)
 
 
-def optional(name: str, read: Reader, default: object = None) -> Member:
+def optional(name: str, read: Reader, default: object = None) -> Field:
     """Return a member whose default also is what null stands for."""
-    return Member(name, read, default, default)
+    return Field(name, read, default, default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Section:
     """
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[Field, ...]
     derived: frozenset[str] = frozenset()
     rules: tuple[Rule, ...] = ()
     nested: tuple["Section", ...] = ()

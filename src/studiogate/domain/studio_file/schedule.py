@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from studiogate.domain.bookings.states import LONGEST_CLASS, ClassStatus
+from studiogate.domain.bookings.states import MAX_CLASS, ClassStatus
 from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import ID, NAME, POLICY, RECORD, TEXT
@@ -106,8 +106,8 @@ INSTRUCTORS = Section(
 def _class_times(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["end_time"] <= values["start_time"]:
         yield ("end_time",), "must be after start_time"
-    elif values["end_time"] - values["start_time"] > LONGEST_CLASS:
-        yield ("end_time",), f"must be at most {LONGEST_CLASS.days} days after start_time"
+    elif values["end_time"] - values["start_time"] > MAX_CLASS:
+        yield ("end_time",), f"must be at most {MAX_CLASS.days} days after start_time"
 
 
 def _of_series(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from studiogate.domain.studio_file.rows import Member, Section
+from studiogate.domain.studio_file.rows import Field, Section
 from studiogate.domain.studio_file.sections import SECTIONS, STUDIO
 from studiogate.domain.studio_file.values import SHAPES, Shape
 
@@ -41,6 +41,6 @@ def _row(section: Section) -> Shape:
     }
 
 
-def _member(member: Member) -> Shape:
+def _member(member: Field) -> Shape:
     shape = SHAPES[member.read]
     return shape if member.required else {"anyOf": [shape, {"type": "null"}]}

@@ -6,7 +6,7 @@ from datetime import date, time, timedelta
 from enum import StrEnum
 from typing import Any
 
-from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
+from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import ID, NAME, POLICY, RECORD, TEXT
 from studiogate.domain.studio_file.faults import Loc
@@ -81,7 +81,7 @@ SERIES = Section(
         POLICY,
         required("weekdays", weekdays),
         required("local_start", local_time),
-        required("minutes", v.whole(1, LONGEST_CLASS_MINUTES)),
+        required("minutes", v.whole(1, MAX_CLASS_MINUTES)),
         optional("every_weeks", v.whole(1, MAX_EVERY_WEEKS), 1),
         required("first_date", v.calendar_date),
         optional("last_date", v.calendar_date),

@@ -19,7 +19,7 @@ from studiogate.domain.people import normalize_email
 from studiogate.domain.phones import normalize_phone
 from studiogate.domain.studio_file.faults import Loc
 
-MAX_NAME = 2_000
+MAX_RESTORED_NAME = 2_000
 MAX_TEXT = 20_000
 # For values in an index: PostgreSQL limits index entries to 2,700 bytes.
 MAX_INDEXED = 200
@@ -78,7 +78,7 @@ def wrong(message: str) -> WrongValueError:
     return WrongValueError(((), message))
 
 
-def text(most: int = MAX_NAME, least: int = 0) -> Reader:
+def text(most: int = MAX_RESTORED_NAME, least: int = 0) -> Reader:
     @shaped({"type": "string", "minLength": least, "maxLength": most})
     def read(value: object, _setting: Setting) -> str:
         if not isinstance(value, str):
@@ -90,7 +90,7 @@ def text(most: int = MAX_NAME, least: int = 0) -> Reader:
     return read
 
 
-def name(most: int = MAX_NAME, least: int = 0) -> Reader:
+def name(most: int = MAX_RESTORED_NAME, least: int = 0) -> Reader:
     """Return a reader for a single line of text that is shown as a name."""
     read_text = text(most, least)
 

@@ -10,13 +10,13 @@ ATTEMPT_SECONDS = 15.0
 LEASE = timedelta(seconds=ATTEMPT_SECONDS + 10)
 BOTH_SECRETS = timedelta(hours=24)
 # Replaced secrets that sign at the same time, so that the header stays short: enough for a rotation per hour.
-MAXIMUM_REPLACED_SECRETS = 30
+MAX_REPLACED_SECRETS = 30
 FAILING_DISABLES = timedelta(days=5)
 # An endpoint that keeps failing gets one attempt at a time, so that it delays little else.
 FAILING_SLOWS = timedelta(seconds=30)
-LONGEST_RETRY_AFTER = timedelta(hours=24)
-MAXIMUM_ENDPOINTS = 20  # per studio
-MAXIMUM_WAITING = 10_000  # deliveries per endpoint
+MAX_RETRY_AFTER = timedelta(hours=24)
+MAX_ENDPOINTS = 20  # per studio
+MAX_WAITING = 10_000  # deliveries per endpoint
 
 # The delays before the first attempt and after each failed one.
 DELAYS = (
@@ -79,11 +79,11 @@ def retry_after(value: str | None, now: datetime) -> timedelta:
     """Return the delay in a Retry-After header, given in seconds or as a date; zero if it is missing or invalid."""
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
-        return min(timedelta(seconds=int(text[:9])), LONGEST_RETRY_AFTER)
+        return min(timedelta(seconds=int(text[:9])), MAX_RETRY_AFTER)
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return timedelta(0)
     if until.tzinfo is None:
         return timedelta(0)
-    return min(max(until - now, timedelta(0)), LONGEST_RETRY_AFTER)
+    return min(max(until - now, timedelta(0)), MAX_RETRY_AFTER)

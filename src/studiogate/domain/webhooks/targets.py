@@ -10,7 +10,7 @@ from typing import Final
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
-MAXIMUM_LENGTH = 2048
+MAX_LENGTH = 2048
 
 # Listed explicitly, because ``ipaddress.is_global`` accepts NAT64, 6to4 and multicast.
 DENIED_NETWORKS: Final[tuple[Network, ...]] = tuple(
@@ -83,7 +83,7 @@ class TargetRules:
 
     def parse(self, url: str) -> Target | str:
         """Return the target, or what is wrong with the URL."""
-        match = _URL.fullmatch(url) if len(url) <= MAXIMUM_LENGTH else None
+        match = _URL.fullmatch(url) if len(url) <= MAX_LENGTH else None
         if match is None:
             return "should be an absolute https URL without user, password, fragment or unusual characters"
         scheme = match["scheme"].lower()

@@ -9,7 +9,7 @@ from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, dec
 from studiogate.domain.bookings.facts import Attempt, BookingRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import promote
-from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.flows.bookings.promote import MembersToLoad
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.bookings import read
 from studiogate.storage.bookings.create import NewBooking
@@ -77,8 +77,8 @@ async def _foresee(
     situation = await read.find_class(connection, access, class_id)
     if situation is None:
         return NO_CLASS
-    concerned = PeopleConcerned([member_id], situation.class_.available_count, preview=True)
-    people = await promote.look_at_people(connection, access, situation, concerned)
+    concerned = MembersToLoad([member_id], situation.class_.available_count, preview=True)
+    people = await promote.load_members(connection, access, situation, concerned)
     return promote.foresee(situation, people) if member_id in people.members else NO_MEMBER
 
 

@@ -19,7 +19,7 @@ from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.flows.bookings import announce, promote
-from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.flows.bookings.promote import MembersToLoad
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts, read
@@ -67,8 +67,8 @@ async def preview(connection: Connection, access: Access, booking_id: str) -> st
     if found is None:
         return NOT_FOUND
     situation, member_id = found
-    concerned = PeopleConcerned([member_id], situation.class_.available_count + 1, preview=True)
-    people = await promote.look_at_people(connection, access, situation, concerned)
+    concerned = MembersToLoad([member_id], situation.class_.available_count + 1, preview=True)
+    people = await promote.load_members(connection, access, situation, concerned)
     held = await facts.look_at_booking(connection, access, booking_id, situation)
     decided = await decide(connection, access, situation, held, CancellationCause.PARTNER)
     if isinstance(decided, Refusal):

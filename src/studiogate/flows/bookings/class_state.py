@@ -14,7 +14,7 @@ from studiogate.flows.audit import audited_key
 from studiogate.flows.bookings import book, cancel, promote
 from studiogate.flows.bookings.book import NO_MEMBER, BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
-from studiogate.flows.bookings.promote import PeopleConcerned, PromotionPlan
+from studiogate.flows.bookings.promote import MembersToLoad, PromotionPlan
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import create, facts, lock
@@ -79,8 +79,8 @@ class ClassState:
 
     async def waiting_members(self) -> Collection[UUID]:
         """Lock and return the waiting members who may move."""
-        concerned = PeopleConcerned(list(self._members), self.situation.class_.available_count + 1)
-        people = await promote.look_at_people(self.connection, self.access, self.situation, concerned)
+        concerned = MembersToLoad(list(self._members), self.situation.class_.available_count + 1)
+        people = await promote.load_members(self.connection, self.access, self.situation, concerned)
         return [entry.member.id for entry in people.waiting]
 
     async def book(self, number: int, context: WriteContext, wanted: BookClass) -> Refusal | str | None:
@@ -159,19 +159,19 @@ class ClassState:
 
     async def _load_people(self) -> PeopleSituation:
         """Lock and read the members who book, and the waiting members who may move into free seats."""
-        concerned = PeopleConcerned(list(self._members), self.situation.class_.available_count, lock=self.is_moving)
+        concerned = MembersToLoad(list(self._members), self.situation.class_.available_count, lock=self.is_moving)
         return await self._keep(concerned)
 
     async def _waiting_people(self) -> PeopleSituation:
         """Do the same for one more seat, as all decisions before this one left them."""
         await self._writes.write()
         seats = self.situation.class_.available_count + 1
-        people = await self._keep(PeopleConcerned(list(self._members), seats))
+        people = await self._keep(MembersToLoad(list(self._members), seats))
         self._people = None
         return people
 
-    async def _keep(self, concerned: PeopleConcerned) -> PeopleSituation:
-        self._people = await promote.look_at_people(self.connection, self.access, self.situation, concerned)
+    async def _keep(self, concerned: MembersToLoad) -> PeopleSituation:
+        self._people = await promote.load_members(self.connection, self.access, self.situation, concerned)
         if self._writes.now is None or self._writes.now < self._people.now:
             self._writes.now = self._people.now
         return self._people

@@ -17,7 +17,7 @@ from studiogate.domain.staff import Permission
 from studiogate.flows import sales
 from studiogate.flows.bookings import attendance, book, promote
 from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
-from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.flows.bookings.promote import MembersToLoad
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
@@ -94,7 +94,7 @@ async def take_place(
     """Book a place in a locked class. ``returned_to`` is the membership to which the booking that this one replaces has
     returned its credit."""
     seats = situation.class_.available_count
-    people = await promote.look_at_people(connection, access, situation, PeopleConcerned([wanted.member_id], seats))
+    people = await promote.load_members(connection, access, situation, MembersToLoad([wanted.member_id], seats))
     if wanted.member_id not in people.members or await desk.member_was_erased(connection, access, wanted.member_id):
         return NO_MEMBER
     if people.waiting:

@@ -38,7 +38,7 @@ from studiogate.storage.bookings.promote import TakenSeat
 from studiogate.storage.db.pool import Connection
 
 
-class PeopleConcerned(NamedTuple):
+class MembersToLoad(NamedTuple):
     """Members of a request, and the number of seats that are to be given to waiting members. For a preview, nobody is
     locked and nothing changes."""
 
@@ -57,8 +57,8 @@ class PromotionPlan(NamedTuple):
     someone_left: bool = False
 
 
-async def look_at_people(
-    connection: Connection, access: Access, situation: ClassSituation, concerned: PeopleConcerned
+async def load_members(
+    connection: Connection, access: Access, situation: ClassSituation, concerned: MembersToLoad
 ) -> PeopleSituation:
     """Read the members, and as many waiting members as it takes to decide who gets the free seats.
 
@@ -77,12 +77,12 @@ async def look_at_people(
 
 
 async def _read_people(
-    connection: Connection, access: Access, situation: ClassSituation, concerned: PeopleConcerned, depth: int
+    connection: Connection, access: Access, situation: ClassSituation, concerned: MembersToLoad, depth: int
 ) -> PeopleSituation:
     """Read the members, with their memberships as they are once what is due has been applied."""
     if concerned.lock and not concerned.preview:
         await booking_locks.lock_members(connection, access, situation.class_.id, concerned.member_ids, depth=depth)
-    people = await facts.look_at_people(connection, access, situation, concerned.member_ids, depth=depth)
+    people = await facts.load_members(connection, access, situation, concerned.member_ids, depth=depth)
     behind = members_behind(people)
     if not behind:
         return people
@@ -90,7 +90,7 @@ async def _read_people(
         if concerned.preview:
             await booking_locks.lock_members(connection, access, situation.class_.id, behind)
         await catch_up(connection, access, behind)
-        return await facts.look_at_people(connection, access, situation, concerned.member_ids, depth=depth)
+        return await facts.load_members(connection, access, situation, concerned.member_ids, depth=depth)
 
 
 def members_behind(people: PeopleSituation) -> list[UUID]:

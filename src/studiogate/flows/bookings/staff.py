@@ -22,7 +22,7 @@ from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited
 from studiogate.flows.bookings import promote
 from studiogate.flows.bookings.cancel import record_with_class
-from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.flows.bookings.promote import MembersToLoad
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import facts, lock, staff
@@ -135,6 +135,6 @@ async def fill_free_seats(connection: Connection, access: Access, class_id: UUID
     if situation is None or not situation.has_seat_and_waitlist:
         return 0
     seats = situation.class_.available_count
-    people = await promote.look_at_people(connection, access, situation, PeopleConcerned([], seats))
+    people = await promote.load_members(connection, access, situation, MembersToLoad([], seats))
     after, _ = await promote.promote(connection, access, situation, people)
     return after.class_.booked_count - situation.class_.booked_count

@@ -53,10 +53,10 @@ async def promote_entry(
     refusal = waitlist_transition_refusal(WaitlistStatus(entry.status), WaitlistStatus.CONVERTED)
     if refusal is not None or entry.position is None:
         return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
-    people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
+    people = await facts.load_members(connection, access, situation, [], depth=entry.position)
     if member_id in promote.members_behind(people):
         await catch_up(connection, access, [member_id])
-        people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
+        people = await facts.load_members(connection, access, situation, [], depth=entry.position)
     chosen = _entry_of(people, entry_id)
     lock.check_owner(chosen.member.id, [member_id])
     decided = decide_staff_promotion(class_, chosen, people.spots, people.now, override)

@@ -30,7 +30,7 @@ SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
 
 
 @dataclass(frozen=True, slots=True)
-class WantedForm:
+class FormToSave:
     """A form to be created; without a slug it gets one from its title."""
 
     title: str
@@ -41,7 +41,7 @@ class WantedForm:
     status: str = FormStatus.DRAFT
 
 
-async def create(connection: Connection, access: Access, wanted: WantedForm) -> str | Refusal:
+async def create(connection: Connection, access: Access, wanted: FormToSave) -> str | Refusal:
     """Create a form whose definition has been checked. Must run inside a transaction."""
     slug = wanted.slug or await _slug_from(connection, access, wanted.title)
     content = FormContent(wanted.title, slug, wanted.description, wanted.fields, wanted.settings, wanted.status)

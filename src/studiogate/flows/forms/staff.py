@@ -16,7 +16,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
 from studiogate.flows.audit import audited, record, record_creation
 from studiogate.flows.forms import save
-from studiogate.flows.forms.save import WantedForm
+from studiogate.flows.forms.save import FormToSave
 from studiogate.flows.forms.submit import reason_against
 from studiogate.flows.members.locked import locked_member
 from studiogate.flows.staff_flow import staff_flow
@@ -32,7 +32,7 @@ from studiogate.storage.forms.uploads import StoredFile
 NO_MEMBER = Refusal(Code.NOT_FOUND, {"kind": "member"})
 
 
-class WantedLink(NamedTuple):
+class FormLinkToSend(NamedTuple):
     """For which form and member a link is mailed, and for how long it opens the form."""
 
     form_id: UUID
@@ -51,7 +51,7 @@ async def create(connection: Connection, access: Access, given: Mapping[str, obj
     values, faults = read_form(given, new=True)
     if faults:
         return refused(*faults)
-    outcome = await save.create(connection, access, WantedForm(**values))
+    outcome = await save.create(connection, access, FormToSave(**values))
     if isinstance(outcome, Refusal):
         return outcome
     form: dict[str, Any] = json.loads(outcome)
@@ -111,7 +111,7 @@ async def link(
 
 
 @staff_flow(Permission.SUBMISSIONS)
-async def send_link(connection: Connection, access: Access, wanted: WantedLink) -> QueuedLink | Refusal:
+async def send_link(connection: Connection, access: Access, wanted: FormLinkToSend) -> QueuedLink | Refusal:
     """Queue a mail with a signed link to a form for a member. The worker reads the address and signs the link when it
     sends the mail. The member is locked: mails are counted one sender at a time, and an erasure waits."""
     refusal = refused_life(wanted.life)

@@ -34,7 +34,7 @@ BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be
 
 
 @dataclass(frozen=True, slots=True)
-class WantedSubmission:
+class SubmissionToStore:
     """A submission as it was sent. ``member_id``: the member whom the hosted page knows by a signed link;
     ``page_token``: the page it was sent from, so that a page that is sent twice makes one submission."""
 
@@ -46,7 +46,7 @@ class WantedSubmission:
 
 
 async def submit(
-    connection: Connection, access: Access, form_id: str | UUID, wanted: WantedSubmission, *, mails: bool
+    connection: Connection, access: Access, form_id: str | UUID, wanted: SubmissionToStore, *, mails: bool
 ) -> str | Refusal:
     """Take a submission, or refuse with everything that is wrong with it. Must run inside a transaction."""
     form = _as_seen_by(access, await storage.lock_form(connection, access, form_id))
@@ -88,14 +88,14 @@ async def _lock_order(connection: Connection, access: Access, form: FormSituatio
         await people.lock_email(connection, access, email)
 
 
-def _page_key(form: FormSituation, wanted: WantedSubmission, email: str) -> bytes | None:
+def _page_key(form: FormSituation, wanted: SubmissionToStore, email: str) -> bytes | None:
     if wanted.page_token is None:
         return None
     return page_key(wanted.page_token, email, wanted.submitter_name, wanted.data, file_keys(form.fields))
 
 
 async def submit_from_page(
-    database: Database, access: Access, form_id: UUID, wanted: WantedSubmission, *, mails: bool
+    database: Database, access: Access, form_id: UUID, wanted: SubmissionToStore, *, mails: bool
 ) -> str | Refusal:
     """Do the same for the hosted page, in its own transaction."""
 
@@ -166,7 +166,7 @@ class _Sender(NamedTuple):
 
 
 async def _sender(
-    connection: Connection, access: Access, form: FormSituation, wanted: WantedSubmission, email: str
+    connection: Connection, access: Access, form: FormSituation, wanted: SubmissionToStore, email: str
 ) -> _Sender:
     """Return who sent a submission: a known lead, a new one if the form creates leads, and, if the email is verified, a
     known member. The email must be locked."""
@@ -178,7 +178,7 @@ async def _sender(
 
 
 def _new_submission(
-    form: FormSituation, wanted: WantedSubmission, sender: _Sender, judgement: Judgement
+    form: FormSituation, wanted: SubmissionToStore, sender: _Sender, judgement: Judgement
 ) -> NewSubmission:
     return NewSubmission(
         new_id(),

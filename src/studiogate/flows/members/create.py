@@ -19,7 +19,7 @@ from studiogate.storage.members import NewMember
 
 
 @dataclass(frozen=True, slots=True)
-class WantedMember:
+class MemberToCreate:
     """A member to be created. Partners always give an email; staff may not know one."""
 
     email: str | None
@@ -28,7 +28,7 @@ class WantedMember:
     phone: str | None = None
 
 
-async def create(connection: Connection, access: Access, wanted: WantedMember) -> str | Refusal:
+async def create(connection: Connection, access: Access, wanted: MemberToCreate) -> str | Refusal:
     """Create a member and convert the lead with the same email. Must run inside a transaction."""
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     if wanted.phone and phone is None:

@@ -19,7 +19,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.person_export import Person
 from studiogate.storage.upload_folder import UploadFolder
 
-MAXIMUM_FILE_NAME = 80
+MAX_FILE_NAME = 80
 _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
 
 
@@ -38,7 +38,7 @@ async def export(connection: Connection, access: Access, member_id: UUID) -> Per
 
 def safe_name(number: int, filename: str) -> str:
     """Return a name for a file in a folder of downloads: numbered, without anything a file system or shell reads."""
-    kept = _UNSAFE.sub("_", filename).strip("._")[-MAXIMUM_FILE_NAME:]
+    kept = _UNSAFE.sub("_", filename).strip("._")[-MAX_FILE_NAME:]
     return f"{number:02}-{kept or 'file'}"
 
 

@@ -14,7 +14,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused, refused_reason
 from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited, record_creation
-from studiogate.flows.members.create import WantedMember, member_exists
+from studiogate.flows.members.create import MemberToCreate, member_exists
 from studiogate.flows.members.create import create as create_member
 from studiogate.flows.members.lead_follows import lead_follows
 from studiogate.flows.members.locked import locked_member
@@ -40,7 +40,7 @@ async def create_within(
     values, faults = read_member(given, await studio.country_of(connection, access))
     if faults:
         return refused(*faults)
-    wire = await create_member(connection, access, WantedMember(**values))
+    wire = await create_member(connection, access, MemberToCreate(**values))
     if isinstance(wire, Refusal):
         return wire
     made: dict[str, Any] = json.loads(wire)

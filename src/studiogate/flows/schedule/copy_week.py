@@ -9,7 +9,7 @@ from studiogate.domain.audit import changed_fields
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.schedule.copy_week import (
-    MOST_CLASSES,
+    MAX_CLASSES,
     Copy,
     OtherWeek,
     WeekClass,
@@ -81,10 +81,10 @@ async def preview(connection: Connection, access: Access, wanted: WeekCopy) -> C
     if refusal is not None:
         return refusal
     found = await storage.read_classes(
-        connection, access, wanted.location_id, place.instants(week_of(wanted.source)), MOST_CLASSES + 1
+        connection, access, wanted.location_id, place.instants(week_of(wanted.source)), MAX_CLASSES + 1
     )
-    if len(found) > MOST_CLASSES:
-        return Refusal(Code.LIMIT_REACHED, {"limit": "classes_per_copy", "maximum": MOST_CLASSES})
+    if len(found) > MAX_CLASSES:
+        return Refusal(Code.LIMIT_REACHED, {"limit": "classes_per_copy", "maximum": MAX_CLASSES})
     other = await _other_week(connection, access, wanted, place, found)
     return CopiedWeek(tuple(plan_copy(found, other)))
 

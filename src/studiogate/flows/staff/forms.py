@@ -4,7 +4,7 @@ from studiogate.domain.access import Access
 from studiogate.storage import form_tokens
 from studiogate.storage.db.pool import Database
 
-MAXIMUM_LOCATION = 2_000
+MAX_LOCATION = 2_000
 
 
 async def note_location(database: Database, access: Access, location: str) -> None:
@@ -13,7 +13,7 @@ async def note_location(database: Database, access: Access, location: str) -> No
     if staff is None or staff.form is None or staff.account_id is None or not staff.form.is_claimed:
         return
     async with database.transaction() as connection:
-        token, noted = staff.form.value, location[:MAXIMUM_LOCATION]
+        token, noted = staff.form.value, location[:MAX_LOCATION]
         await form_tokens.set_location(connection, access, staff.account_id, token, noted)
 
 

@@ -8,7 +8,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Channel, Permission, Role
-from studiogate.domain.staff.roles import MAXIMUM_STAFF, Grant, grant_faults, refusal_without_owner
+from studiogate.domain.staff.roles import MAX_STAFF, Grant, grant_faults, refusal_without_owner
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import audit
 from studiogate.flows.audit import audited
@@ -60,8 +60,8 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
     role = await staff.find_role(connection, access, account.id)
     if role is not None and (account.password_hash is not None or role.disabled_at is not None):
         return Refusal(Code.VALIDATION_ERROR, faults=[IS_STAFF])
-    if role is None and await staff.count_roles(connection, access) >= MAXIMUM_STAFF:
-        return Refusal(Code.LIMIT_REACHED, {"limit": "staff", "maximum": MAXIMUM_STAFF})
+    if role is None and await staff.count_roles(connection, access) >= MAX_STAFF:
+        return Refusal(Code.LIMIT_REACHED, {"limit": "staff", "maximum": MAX_STAFF})
     if slug is not None and grant.role is not Role.OWNER:
         refusal = refusal_without_owner(await staff.owners(connection, access), account.id, slug)
         if refusal is not None:

@@ -31,7 +31,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
 
 LIFE = timedelta(days=1)
-LONGEST_NAME = 200  # longer ones are refused
+MAX_NAME = 200  # longer ones are refused
 PURPOSE = "console set-up"
 EXPIRED = Refusal(Code.LINK_EXPIRED)
 HAS_ACCOUNT = Fault(("owner", "email"), "exists", "This email has an account already: sign in, or use another one")
@@ -75,7 +75,7 @@ def _is_valid(sealer: Sealer, token: str, now: datetime) -> bool:
 async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner) -> Started | Refusal:
     """Create the first studio and its owner, and sign the owner in: all of it or nothing."""
     email = normalize_email(owner.email)
-    names = [str(values.get(each, ""))[:LONGEST_NAME] for each in ("name", "slug")]
+    names = [str(values.get(each, ""))[:MAX_NAME] for each in ("name", "slug")]
     weak = await hashing.in_a_thread(lambda: password_faults(owner.password, email or "", names))
     wrong = [*name_faults(owner.name), *weak, *([] if email else [NO_EMAIL])]
     faults = [fault._replace(loc=("owner", *fault.loc)) for fault in wrong]

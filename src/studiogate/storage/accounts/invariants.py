@@ -1,11 +1,11 @@
 """The invariants of accounts and roles, each as a query for its violations. Operators only: they read all studios."""
 
 from studiogate.domain.audit import DAYS_KEPT
-from studiogate.storage.promise import Promise
+from studiogate.storage.invariant_type import Invariant
 from studiogate.storage.status_lists import UNLIMITED_ROLE
 
 STAFF_PROMISES = (
-    Promise(
+    Invariant(
         "staff roles",
         "a role is limited to locations of its own studio, and neither owners nor developers are limited",
         f"""
@@ -15,7 +15,7 @@ STAFF_PROMISES = (
         where r.location_ids is not null and (r.role in ({UNLIMITED_ROLE}) or not r.location_ids <@ array(
             select l.id from locations l where l.studio_id = r.studio_id))""",
     ),
-    Promise(
+    Invariant(
         "staff sessions",
         "a disabled account has no open session, and no session works in a studio without a role there",
         """
@@ -25,7 +25,7 @@ STAFF_PROMISES = (
         where s.ended_at is null
           and (a.disabled_at is not null or r.account_id is null or r.disabled_at is not null)""",
     ),
-    Promise(
+    Invariant(
         "staff audit",
         "the audit log has an entry for every role that was given within the time that it covers",
         f"""

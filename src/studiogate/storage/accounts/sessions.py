@@ -4,7 +4,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.staff import Role
-from studiogate.domain.staff.sessions import LIFE, MAXIMUM_SESSIONS, Origin, Session
+from studiogate.domain.staff.sessions import LIFE, MAX_SESSIONS, Origin, Session
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
 
@@ -80,7 +80,7 @@ async def add(connection: Connection, session: NewSession) -> UUID:
         session.with_password,
         LIFE,
     )
-    await connection.execute(END_OLDEST, session.account_id, MAXIMUM_SESSIONS)
+    await connection.execute(END_OLDEST, session.account_id, MAX_SESSIONS)
     return session_id
 
 

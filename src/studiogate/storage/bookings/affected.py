@@ -5,7 +5,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import LONGEST_CLASS, BookingStatus
+from studiogate.domain.bookings.states import MAX_CLASS, BookingStatus
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.status_lists import SEAT_HOLDING
 
@@ -49,5 +49,5 @@ async def other_bookings(
 ) -> list[OtherBooking]:
     """Return other bookings of a class's members that may take place in this time; the caller compares the times."""
     start, end = between
-    rows = await connection.fetch(OTHER_BOOKINGS, access.studio_id, class_id, start - LONGEST_CLASS, end)
+    rows = await connection.fetch(OTHER_BOOKINGS, access.studio_id, class_id, start - MAX_CLASS, end)
     return [OtherBooking(*row) for row in rows]

@@ -22,7 +22,7 @@ from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import announced
-from studiogate.storage.idempotency import Once, check_stored, stored_answers
+from studiogate.storage.idempotency import IdempotencyKey, check_stored, stored_answers
 from studiogate.storage.resources import BOOKING
 
 # A single statement, for the same reasons as for new bookings. ``new`` holds one row per booking, in order of
@@ -105,7 +105,7 @@ class NewCancellation(NamedTuple):
     purchase_id: UUID | None
     previous_attributes: Mapping[str, object]
     access: Access
-    once: Once | None
+    once: IdempotencyKey | None
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED
 
 

@@ -19,7 +19,7 @@ from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import announced
-from studiogate.storage.idempotency import Once, check_stored, stored_answers
+from studiogate.storage.idempotency import IdempotencyKey, check_stored, stored_answers
 from studiogate.storage.resources import BOOKING
 
 PARTNER = "partner_api"
@@ -92,7 +92,7 @@ class NewBooking(NamedTuple):
     decision: BookingDecision
     position: int | None
     access: Access
-    once: Once | None
+    once: IdempotencyKey | None
 
 
 class NewBookings(NamedTuple):

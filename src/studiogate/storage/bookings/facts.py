@@ -138,7 +138,7 @@ def _frozen(policy: str | None) -> Policy | None:
     return Policy.from_json(members) if members else None
 
 
-async def look_at_people(
+async def load_members(
     connection: Connection, access: Access, situation: ClassSituation, member_ids: list[UUID], *, depth: int
 ) -> PeopleSituation:
     """Return the facts of the given members and of the first ``depth`` waiting members."""

@@ -15,8 +15,8 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 
 # The newest bookings of a class whose history is read; a class that was rebooked more often shows these.
-MOST_BOOKINGS = 300
-MOST_ACTIONS = 600
+MAX_BOOKINGS = 300
+MAX_ACTIONS = 600
 
 BOOKED = Statement(f"""
     select b.id, m.id as member_id, m.name, b.status, b.booking_source, b.created_at,
@@ -26,7 +26,7 @@ BOOKED = Statement(f"""
            (select c.name from credentials c where c.studio_id = :studio and c.id = k.made_by) as cancelled_by,
            u.amount_total as fee, coalesce(u.currency, studio.currency) as fee_currency
     from (select * from bookings o where o.studio_id = :studio and o.class_id = :class_id
-          order by o.created_at desc, o.id desc limit {MOST_BOOKINGS}) b
+          order by o.created_at desc, o.id desc limit {MAX_BOOKINGS}) b
     cross join lateral (select * from members p where p.studio_id = :studio and p.id = b.member_id offset 0) m
     left join lateral (select * from waitlist_entries e
                        where e.studio_id = :studio and e.booking_id = b.id offset 0) w on true
@@ -44,7 +44,7 @@ ACTIONS = Statement(f"""
                         where l.studio_id = :studio and l.subject_id = given.id
                           and l.channel <> 'partner' offset 0) a
     left join staff_accounts p on p.id = a.account_id
-    order by a.occurred_at desc, a.id desc limit {MOST_ACTIONS}""")
+    order by a.occurred_at desc, a.id desc limit {MAX_ACTIONS}""")
 
 
 class PlacedBooking(NamedTuple):

@@ -26,7 +26,7 @@ from studiogate.storage.bookings.facts import (
 from studiogate.storage.bookings.read import FIND_CLASS, FIND_CLASS_OF_BOOKING, class_of
 from studiogate.storage.db.pool import Connection, OverloadedError, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
-from studiogate.storage.idempotency import CLAIMED, NOT_TO_EXECUTE, Claim, Found, claim_rows, not_to_execute
+from studiogate.storage.idempotency import ALREADY_ANSWERED_OR_BUSY, CLAIMED, Claim, Found, claim_rows, not_to_execute
 
 THE_CLASS = " for no key update of c"
 LOCK_CLASS = FIND_CLASS + THE_CLASS
@@ -68,7 +68,7 @@ LOCK_BATCH = Statement(f"""
                select from classes c where c.studio_id = :studio and c.id = asked.class_id
                and (:locations is null or c.location_id = any(:locations))) as is_locked_elsewhere
     from asked
-    full join (select not_to_execute.*, 1 as place from ({NOT_TO_EXECUTE}) not_to_execute) first using (place)
+    full join (select not_to_execute.*, 1 as place from ({ALREADY_ANSWERED_OR_BUSY}) not_to_execute) first using (place)
     left join class on class.id = asked.class_id
     left join (select people.* from taken, lock_booking_members(
                    :studio, taken.classes, taken.members, taken.bookings, :depth::integer) people

@@ -16,7 +16,7 @@ from studiogate.storage.db.statement import Statement
 from studiogate.storage.sales_list import OPEN_FEE
 from studiogate.storage.status_lists import COUNTED_SUBMISSION, OCCUPYING, OPEN_ENTRY, SEAT_HOLDING
 
-MOST_PEOPLE = 500
+MAX_PEOPLE = 500
 # The keys of form fields that ask for the date of birth; the newest answer counts.
 BIRTH_DATE_KEYS = ("date_of_birth", "birth_date", "birthday")
 _ANSWER = f"coalesce({', '.join(f'''f.data ->> '{key}' ''' for key in BIRTH_DATE_KEYS)})"
@@ -55,13 +55,13 @@ SEATS = Statement(f"""
         on true
     where b.studio_id = :studio and b.class_id = :class_id and b.status in ({SEAT_HOLDING})
       and (:booking_id::uuid is null or b.id = :booking_id)
-    order by lower(m.name), b.id limit {MOST_PEOPLE}""")
+    order by lower(m.name), b.id limit {MAX_PEOPLE}""")
 
 WAITING = Statement(f"""
     select b.id as entry_id, b.booking_id, b.position, b.status, b.skip_reason, b.created_at as joined_at, {PERSON}
     from waitlist_entries b {MEMBER}
     where b.studio_id = :studio and b.class_id = :class_id and b.status in ({OPEN_ENTRY})
-    order by b.position nulls first, b.id limit {MOST_PEOPLE}""")
+    order by b.position nulls first, b.id limit {MAX_PEOPLE}""")
 
 
 class Person(NamedTuple):

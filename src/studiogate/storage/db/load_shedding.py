@@ -7,10 +7,10 @@ queue gets its turn.
 
 from studiogate import clock
 
-MAXIMUM_WAIT_SECONDS = 0.5
+MAX_WAIT_SECONDS = 0.5
 # The weight of a request's step in the moving average; and the cap on a step's length: a longer one was a pause.
 WEIGHT = 1 / 16
-LONGEST_STEP = 0.1
+MAX_STEP = 0.1
 
 
 class WaitEstimate:
@@ -26,11 +26,11 @@ class WaitEstimate:
         """Record that the turn of a request, or of several at once, began or ended."""
         now = clock.monotonic()
         if self._last_step is not None:
-            seconds = min(now - self._last_step, LONGEST_STEP) / requests
+            seconds = min(now - self._last_step, MAX_STEP) / requests
             self._seconds += (1 - (1 - WEIGHT) ** requests) * (seconds - self._seconds)
         self._last_step = now if others_wait else None
 
     def would_time_out(self, ahead: int, maximum_wait: float | None = None) -> bool:
         """Return whether a request with so many ahead of it would wait too long: longer than ``maximum_wait``, by
-        default ``MAXIMUM_WAIT_SECONDS``."""
-        return ahead * self._seconds > (MAXIMUM_WAIT_SECONDS if maximum_wait is None else maximum_wait)
+        default ``MAX_WAIT_SECONDS``."""
+        return ahead * self._seconds > (MAX_WAIT_SECONDS if maximum_wait is None else maximum_wait)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 
-MOST_SERIES = 300
+MAX_SERIES = 300
 
 CLASS = """
     select c.id, c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id, c.start_time,
@@ -105,7 +105,7 @@ async def read_class(connection: Connection, access: Access, class_id: str | UUI
 
 async def list_series(connection: Connection, access: Access, location_id: UUID, today: date) -> list[dict[str, Any]]:
     """Return the series of a location that have not ended."""
-    rows = await connection.fetch(SERIES_OF_LOCATION, access.studio_id, location_id, today, MOST_SERIES)
+    rows = await connection.fetch(SERIES_OF_LOCATION, access.studio_id, location_id, today, MAX_SERIES)
     return [dict(row) for row in rows]
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import LONGEST_CLASS, ClassStatus
+from studiogate.domain.bookings.states import MAX_CLASS, ClassStatus
 from studiogate.domain.schedule.class_changes import StoredClass
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.storage.db.pool import Connection
@@ -20,7 +20,7 @@ STORED = """
 NEIGHBOURS = f"""
     select c.id, c.title, c.start_time, c.end_time, c.room_id, c.instructor_id, c.location_id from classes c
     where c.studio_id = $1 and c.status = 'scheduled' and c.start_time < $3 and c.end_time > $2
-      and c.start_time > $2::timestamptz - interval '{LONGEST_CLASS.days} days'
+      and c.start_time > $2::timestamptz - interval '{MAX_CLASS.days} days'
       and (c.room_id = any($4::uuid[]) or c.instructor_id = any($5::uuid[]))
       and ($6::uuid is null or c.series_id is distinct from $6)
     order by c.start_time, c.id limit 2000"""

@@ -10,7 +10,7 @@ from studiogate.domain.bookings.states import ClassStatus
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement
 
-MOST_CLASSES = 300  # on a page; one more is read, which shows that there are more
+MAX_CLASSES = 300  # on a page; one more is read, which shows that there are more
 
 # Names are looked up per class and not joined: a plan made while the tables were small would scan them later.
 CLASS = """
@@ -31,12 +31,12 @@ CLASSES_AT = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
       and c.location_id = any(:locations::uuid[]) and (:taught_by::uuid is null or c.instructor_id = :taught_by)
-    order by c.start_time, c.title, c.id limit {MOST_CLASSES + 1}""")
+    order by c.start_time, c.title, c.id limit {MAX_CLASSES + 1}""")
 ALL_CLASSES = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
       and (:taught_by::uuid is null or c.instructor_id = :taught_by)
-    order by c.start_time, c.title, c.id limit {MOST_CLASSES + 1}""")
+    order by c.start_time, c.title, c.id limit {MAX_CLASSES + 1}""")
 ONE_CLASS = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.id = :class_id
@@ -95,7 +95,7 @@ async def classes_between(
     connection: Connection, access: Access, begins: datetime, ends: datetime, location_id: UUID | None
 ) -> list[DayClass]:
     """Return the classes that start in a half-open interval, at one location or at all permitted ones; for an
-    instructor, those that they teach. At most one more than ``MOST_CLASSES``."""
+    instructor, those that they teach. At most one more than ``MAX_CLASSES``."""
     wanted = {"studio": access.studio_id, "begins": begins, "ends": ends, "taught_by": access.own_instructor_id}
     places = _places(access, location_id)
     if places is None:

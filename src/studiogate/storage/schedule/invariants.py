@@ -1,7 +1,7 @@
 """The invariants of series and their classes, each as a query for its violations. Operators only: all studios."""
 
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.promise import Promise
+from studiogate.storage.invariant_type import Invariant
 from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
 
 # The local date d of a series s is one of its pattern's; weeks are counted from the Monday of the first date's week.
@@ -29,7 +29,7 @@ async def _starts(connection: Connection) -> str:
 
 
 PROMISES = (
-    Promise(
+    Invariant(
         "series",
         "every class to come of a series agrees with it, unless it was changed by itself",
         f"""
@@ -42,7 +42,7 @@ PROMISES = (
         where {FOLLOWING} and not ({AGREES})""",
         facts=_starts,
     ),
-    Promise(
+    Invariant(
         "classes of series",
         "every day of a series has its class, as far ahead as they were created",
         f"""

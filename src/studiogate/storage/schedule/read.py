@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import LONGEST_CLASS
+from studiogate.domain.bookings.states import MAX_CLASS
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection
@@ -40,7 +40,7 @@ CLASS_STATUS_FILTERS = {
     "scheduled": Filter("c.status = 'scheduled' and c.start_time > now()"),
     "in_progress": Filter(
         "c.status = 'scheduled' and c.start_time <= now() and c.end_time > now()"
-        f" and c.start_time > now() - interval '{LONGEST_CLASS.days} days'"
+        f" and c.start_time > now() - interval '{MAX_CLASS.days} days'"
     ),
     "completed": Filter("c.status = 'scheduled' and c.end_time <= now() and c.start_time <= now()"),
     "cancelled": Filter("c.status = 'cancelled'"),

@@ -10,7 +10,7 @@ from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.storage.db.pool import Connection, Record
 
-MOST_CLASSES = 500
+MAX_CLASSES = 500
 
 # A row too many shows that there are more. $5: an instructor who sees only classes of their own.
 CLASSES = """
@@ -99,8 +99,8 @@ async def read_classes(
     between: tuple[datetime, datetime],
     instructor_id: UUID | None = None,
 ) -> list[WeekClass]:
-    """Return the classes of a location that start in this time, in order, at most one more than ``MOST_CLASSES``."""
-    rows = await connection.fetch(CLASSES, access.studio_id, location_id, *between, instructor_id, MOST_CLASSES + 1)
+    """Return the classes of a location that start in this time, in order, at most one more than ``MAX_CLASSES``."""
+    rows = await connection.fetch(CLASSES, access.studio_id, location_id, *between, instructor_id, MAX_CLASSES + 1)
     return [WeekClass(*row) for row in rows]
 
 

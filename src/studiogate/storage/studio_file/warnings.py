@@ -4,7 +4,7 @@
 """
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import LONGEST_CLASS
+from studiogate.domain.bookings.states import MAX_CLASS
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.schedule_checks import SCHEDULE_WARNINGS
@@ -23,7 +23,7 @@ OTHERS = f"""
     select null, null, k.id, k.title, k.room_id, k.instructor_id, k.location_id, k.start_time, k.end_time, k.capacity
     from classes k, (select min(start_time) as first, max(end_time) as last from final_schedule) t
     where k.studio_id = $1 and k.status = 'scheduled'
-        and k.start_time > t.first - interval '{LONGEST_CLASS.days} days' and k.start_time < t.last
+        and k.start_time > t.first - interval '{MAX_CLASS.days} days' and k.start_time < t.last
         and k.id not in (select id from change_classes)
         and (k.room_id in (select room_id from final_schedule)
              or k.instructor_id in (select instructor_id from final_schedule))"""
@@ -44,7 +44,7 @@ def _double_booked(column: str, noun: str) -> str:
         from final_schedule s cross join lateral (
             select coalesce(o.place, format('%s (%s)', o.title, o.id)) as name from final_schedule o
             where o.{column} = s.{column} and o.id <> s.id
-                and o.start_time > s.start_time - interval '{LONGEST_CLASS.days} days'
+                and o.start_time > s.start_time - interval '{MAX_CLASS.days} days'
                 and o.start_time < s.end_time and o.end_time > s.start_time
             order by o.n nulls last, o.start_time, o.id limit 1) o
         where s.place is not null and s.{column} is not null"""

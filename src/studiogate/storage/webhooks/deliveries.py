@@ -9,7 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import DAYS_KEPT
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
+from studiogate.domain.webhooks.retry_schedule import MAX_WAITING
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, Resource, read_one, read_page
 
@@ -40,7 +40,7 @@ WANTED = """
 # The number of deliveries that wait for endpoint e; counting stops at the maximum.
 WAITING = f"""
     (select count(*) from (select from webhook_deliveries d
-     where d.studio_id = e.studio_id and d.endpoint_id = e.id and d.status = 'pending' limit {MAXIMUM_WAITING}) w)"""
+     where d.studio_id = e.studio_id and d.endpoint_id = e.id and d.status = 'pending' limit {MAX_WAITING}) w)"""
 
 
 def fan_out(events: str, condition: str = "true") -> str:
@@ -53,7 +53,7 @@ def fan_out(events: str, condition: str = "true") -> str:
     return f"""
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
         with receivers as materialized (
-            select e.*, {MAXIMUM_WAITING} - {WAITING} as room from webhook_endpoints e
+            select e.*, {MAX_WAITING} - {WAITING} as room from webhook_endpoints e
             where e.studio_id = $1 and e.enabled and e.deleted_at is null
         )
         select studio_id, gen_random_uuid(), endpoint_id, event_id, type from (
@@ -146,7 +146,7 @@ async def room_of(connection: Connection, access: Access, endpoint_id: str) -> i
     waiting: int = await connection.fetchval(
         f"select {WAITING} from webhook_endpoints e where e.studio_id = $1 and e.id = $2", access.studio_id, endpoint_id
     )
-    return MAXIMUM_WAITING - waiting
+    return MAX_WAITING - waiting
 
 
 async def any_full(connection: Connection, access: Access) -> bool:
@@ -155,7 +155,7 @@ async def any_full(connection: Connection, access: Access) -> bool:
         await connection.fetchval(
             f"""
             select exists (select from webhook_endpoints e where e.studio_id = $1 and e.enabled
-                           and e.deleted_at is null and {WAITING} >= {MAXIMUM_WAITING})""",
+                           and e.deleted_at is null and {WAITING} >= {MAX_WAITING})""",
             access.studio_id,
         )
     )

@@ -116,7 +116,7 @@ def _sent(type_: str, summary: str, receivers: str, schemas: Mapping[str, Schema
     return {
         "summary": summary,
         "description": f"Sent to endpoints {receivers}.",
-        "operationId": "told_" + type_.replace(".", "_"),
+        "operationId": "receive_" + type_.replace(".", "_"),
         "tags": ["webhooks"],
         "parameters": parameters,
         "requestBody": {

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from studiogate.api.framework.errors import STATUS
-from studiogate.api.framework.idempotency import IDEMPOTENT, IdempotencyKey, answered, write_context
+from studiogate.api.framework.idempotency import IDEMPOTENT, IdempotencyHeader, answered, write_context
 from studiogate.api.framework.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
 from studiogate.api.framework.params import Id, PathId, Text
 from studiogate.api.framework.reads import found
@@ -132,7 +132,7 @@ class BookingCancellation(Wire):
     "/bookings",
     **operation("Book a class", Booking, *WRITING, *READING, *IDEMPOTENT, *BOOKING_REFUSALS, status_code=201),
 )
-async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: PartnerBookingCreate) -> Answer:
+async def create_booking(caller: Writer, idempotency_key: IdempotencyHeader, body: PartnerBookingCreate) -> Answer:
     """Runs every rule. With `join_waitlist` a full class answers with a waitlisted booking.
 
     Within the promotion cutoff a free seat is open to everybody: the request of a waiting member confirms their
@@ -179,7 +179,7 @@ async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer
     ),
 )
 async def cancel_booking(
-    caller: Canceller, booking_id: PathId, idempotency_key: IdempotencyKey, reason: Reason = None
+    caller: Canceller, booking_id: PathId, idempotency_key: IdempotencyHeader, reason: Reason = None
 ) -> Answer:
     """Applies the policy frozen on the booking: it may charge a fee or forfeit a credit. Use a new
     `Idempotency-Key` for each cancellation.

@@ -17,7 +17,7 @@ from studiogate.domain.forms.canonical import MAX_DEFINITION, fields_without_def
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
 from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN
 from studiogate.domain.ids import lower_ids
-from studiogate.domain.people import MAXIMUM_EMAIL
+from studiogate.domain.people import MAX_EMAIL
 from studiogate.domain.refusals import Code, Fault
 from studiogate.flows.forms import save as flow
 from studiogate.flows.forms import submit
@@ -69,8 +69,8 @@ class PartnerFormCreate(Judged):
     def own_faults(cls, body: object) -> list[Fault]:
         return content_faults(body)
 
-    def wanted(self) -> flow.WantedForm:
-        return flow.WantedForm(self.title, self.slug, self.description, self.fields, self.settings, self.status)
+    def wanted(self) -> flow.FormToSave:
+        return flow.FormToSave(self.title, self.slug, self.description, self.fields, self.settings, self.status)
 
 
 class StudioFormUpdate(Partial):
@@ -93,7 +93,7 @@ class StudioFormUpdate(Partial):
 
 class FormSubmissionCreate(JudgedByStudio):
     submitter_name: Name | None = Field(None, examples=["Sam Lee"])
-    submitter_email: Annotated[Text, StringConstraints(max_length=MAXIMUM_EMAIL)] = Field(
+    submitter_email: Annotated[Text, StringConstraints(max_length=MAX_EMAIL)] = Field(
         json_schema_extra={"format": "email"}, examples=["sam@example.com"]
     )
     data: Answers = Field(
@@ -114,8 +114,8 @@ class FormSubmissionCreate(JudgedByStudio):
         """Return the answers with file ids in lower case: requests are compared by their serialized body."""
         return {key: lower_ids(answer) for key, answer in data.items()}
 
-    def wanted(self) -> submit.WantedSubmission:
-        return submit.WantedSubmission(self.submitter_email, self.submitter_name or None, self.data)
+    def wanted(self) -> submit.SubmissionToStore:
+        return submit.SubmissionToStore(self.submitter_email, self.submitter_name or None, self.data)
 
 
 @routes.post(

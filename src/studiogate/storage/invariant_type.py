@@ -8,7 +8,7 @@ from studiogate.storage.db.pool import Connection
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class Invariant:
     """An invariant. ``query`` selects one text per violation; what ``facts`` returns is its parameter. Housekeeping
     fixes a warning within a minute."""
 
