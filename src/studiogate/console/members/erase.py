@@ -17,7 +17,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.members import erase as flows
 from studiogate.flows.members.erase import Erased
-from studiogate.storage import person_preview
+from studiogate.storage import person_merge
 from studiogate.storage.db.pool import (
     Connection,
     DatabaseUnavailableError,
@@ -41,7 +41,7 @@ async def show_erase(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        counts = await person_preview.counts(connection, request.access, member["id"], member["email"])
+        counts = await person_merge.counts(connection, request.access, member["id"], member["email"])
     return show(request, "members/erase.html", member, counts=counts, word=WORD)
 
 

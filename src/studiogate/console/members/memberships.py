@@ -15,7 +15,7 @@ from studiogate.domain.membership_changes import CHANGEABLE, Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
-from studiogate.flows import membership_changes as flows
+from studiogate.flows import memberships as flows
 from studiogate.storage import member_profile as storage
 from studiogate.storage.db.pool import Record
 from studiogate.web.response import Answer

@@ -11,7 +11,7 @@ from studiogate.console.members.profile import address, member_of, no_member, sh
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.members import merge as flows
-from studiogate.storage import member_profile, member_search, person_preview
+from studiogate.storage import member_profile, member_search, person_merge
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.member_list import MemberFilters
 from studiogate.web.response import Answer
@@ -59,8 +59,8 @@ async def preview(request: ConsoleRequest) -> Answer:
         other = await _other(connection, request, other_id)
         if other is None or other["id"] == member["id"]:
             return request.not_found()
-        counts = await person_preview.counts(connection, request.access, other["id"], other["email"])
-        shared = await person_preview.shared_classes(connection, request.access, member["id"], other["id"])
+        counts = await person_merge.counts(connection, request.access, other["id"], other["email"])
+        shared = await person_merge.shared_classes(connection, request.access, member["id"], other["id"])
     return show(request, "members/merge_preview.html", member, other=other, counts=counts, shared=shared)
 
 

@@ -17,7 +17,7 @@ from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.sales import GIVING_A_MEMBERSHIP, Order
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.flows import purchases, sales
+from studiogate.flows import purchases
 from studiogate.storage import catalog
 from studiogate.web.response import Answer
 
@@ -91,7 +91,7 @@ async def _sell(request: ConsoleRequest, order: Order) -> str | Refusal:
     if product is not None and product.product_type not in GIVING_A_MEMBERSHIP:
         recorded = await run(request, purchases.record_product, order)
         return recorded if isinstance(recorded, Refusal) else f"Recorded the purchase of {product.name}."
-    sold = await run(request, sales.sell, order)
+    sold = await run(request, purchases.sell, order)
     if isinstance(sold, Refusal):
         return sold
     line, name = sold.sale.line, "a membership" if product is None else product.name
