@@ -17,7 +17,7 @@ from studiogate.domain.schedule.series_fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows, series_classes
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow

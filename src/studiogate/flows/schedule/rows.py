@@ -13,8 +13,7 @@ from studiogate.domain.schedule.references import reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import Fields, invalid, read_fields
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited, changing
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection

@@ -26,7 +26,7 @@ from studiogate.domain.schedule.series_fields import (
 from studiogate.domain.schedule.warnings import strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields, refused_reason
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows, series_classes
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series_classes import SavedSeries
