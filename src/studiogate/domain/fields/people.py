@@ -25,7 +25,6 @@ from studiogate.domain.people import MAX_NOTES_BYTES
 EXTERNAL_KINDS = ("members", "memberships", "schedule", "products", "leads")
 MAX_SOURCE = 60
 
-LIFECYCLE_STAGES = ("lead", "trial", "member", "former_member")
 # Notes of staff are appended to.
 NOTES = v.text(MAX_NOTES_BYTES)
 STAFF_NAME = v.name(MAX_NAME, least=1)
