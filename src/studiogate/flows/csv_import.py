@@ -21,9 +21,9 @@ from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.records import DELIMITERS, Record, RecordReader
 from studiogate.domain.csv_import.translate import Translator
 from studiogate.domain.csv_import.verdicts import HEADER, Verdict, csv_line
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.csv_rows import csv_field, decided_row, placed, shown, staged_row
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.flows.studio_file import Options, import_studio_file, importing

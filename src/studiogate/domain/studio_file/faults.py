@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
-Loc: TypeAlias = tuple[str | int, ...]
+from studiogate.domain.fields.readers import Loc
+
 # The first faults are enough to fix a file; a file with a million invalid rows must not exhaust memory.
 KEPT = 1_000
 # The message for a row that would be rewound.

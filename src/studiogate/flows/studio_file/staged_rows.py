@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from studiogate.domain.fields import Section, Values
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
-from studiogate.domain.studio_file.rows import RowReader, Section, Values
+from studiogate.domain.studio_file.rows import RowReader
 from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, PRICES, SPOTS, VERSIONS
-from studiogate.domain.studio_file.values import Setting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage
 from studiogate.storage.studio_file.table_types import Table

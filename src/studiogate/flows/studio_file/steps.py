@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import BrokenFileError, read_elements, read_studio
 from studiogate.domain.studio_file.sections import STUDIO
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.people import members_appeared
 from studiogate.flows.studio_file import announce, payments, record, series, submissions
@@ -157,7 +157,7 @@ class Import:
     async def _check_rules(self, setting: Setting, tables: Sequence[Table]) -> None:
         """Check the rules over several members for rows that the file gives in part only."""
         for table in tables:
-            required = {member.name for member in table.section.members if member.required}
+            required = {member.name for member in table.section.fields if member.required}
             for rule in table.section.rules:
                 async for row in stage.completed_rows(self._connection, table, rule):
                     if any(row[name] is None for name in required.intersection(rule.needs)):

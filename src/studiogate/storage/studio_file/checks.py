@@ -81,7 +81,7 @@ def _stale(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _required(table: Table) -> str:
-    members = [member.name for member in table.section.members if member.required and member.name != "id"]
+    members = [member.name for member in table.section.fields if member.required and member.name != "id"]
     bits = ", ".join(f"({table.section.bit(name)}, '{name}')" for name in members)
     return f"""
         select c.n, c.place || '.' || m.name, 'is required' from {table.change} c

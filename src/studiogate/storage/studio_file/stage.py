@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.domain.studio_file.rows import GIVEN, Rule
+from studiogate.domain.fields import Rule
+from studiogate.domain.studio_file.rows import GIVEN
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import TABLES
