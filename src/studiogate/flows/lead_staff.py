@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.people import MemberRole
 from studiogate.domain.leads import LeadStatus, status_refusal
-from studiogate.domain.members import MemberRole, note_fault
+from studiogate.domain.members import note_fault
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import leads

@@ -8,8 +8,10 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import visible_at
 from studiogate.domain.events import EventType
+from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.memberships import after_payment
-from studiogate.domain.purchases import Paid, PurchaseStatus, free_line, purchase_refusal
+from studiogate.domain.purchases import Paid, free_line, purchase_refusal
 from studiogate.domain.purchases import refund as refund_rule
 from studiogate.domain.purchases import waive as waive_rule
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
@@ -17,7 +19,6 @@ from studiogate.domain.sales import Offer, Order, Sale, line_of
 from studiogate.domain.sales import sell as decide
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, reason_faults, refused
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.changes import audited, emit_event, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog, memberships, purchases, sales

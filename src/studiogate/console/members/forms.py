@@ -11,11 +11,11 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members.form_values import PAGE
 from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.domain.fields.documents import CONSENT_TEXTS
 from studiogate.domain.forms.link_mails import LINK_LIFE
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, fault, refused
-from studiogate.domain.studio_file.documents import CONSENT_TEXTS
 from studiogate.flows.forms import staff as flows
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.storage import member_profile as storage

@@ -11,7 +11,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.form_values import PAGE, PAGE_OF_FORMS
 from studiogate.console.members.prices import with_renewal
-from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.staff import Permission
 from studiogate.storage import sales_list
 from studiogate.storage.sales_list import PurchaseFilters

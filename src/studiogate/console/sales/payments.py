@@ -8,8 +8,7 @@ from studiogate.console.framework.parse import as_id, example_amount, read_amoun
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members import words
-from studiogate.domain.catalog import ProductType
-from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, reason_faults, refused

@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.members import MemberRole, Profile, note_fault, read_member, read_member_changes
+from studiogate.domain.fields.people import MemberRole
+from studiogate.domain.members import Profile, note_fault, read_member, read_member_changes
 from studiogate.domain.people import notes_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission

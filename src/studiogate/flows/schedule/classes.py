@@ -7,6 +7,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.fields import Values
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.class_changes import (
     PLACES,
@@ -28,8 +30,6 @@ from studiogate.domain.schedule.warnings import (
 )
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
-from studiogate.domain.studio_file.rows import Values
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows import class_clock
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.changes import emit_event, recorded
