@@ -73,7 +73,7 @@ screenshots: $(VENV)/dev.stamp browser ## the pictures of README and documentati
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases per operation
 	SCHEMATHESIS_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
-bench: $(VENV)/dev.stamp ## how fast it is, in about ten minutes; ARGS="--only reads" for a part of it
+bench: $(VENV)/dev.stamp ## how fast it is, in about fifteen minutes; ARGS="--only reads" for a part of it
 	$(BIN)/python -m bench $(ARGS)
 
 bench-compare: $(VENV)/dev.stamp ## two runs side by side: make bench-compare A=bench/results/….json B=bench/results/….json

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
 from studiogate.flows import membership_changes, purchases, retry

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.flows import purchases as flow

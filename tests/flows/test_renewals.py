@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.memberships import advance
-from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import housekeeping, sales

@@ -12,12 +12,12 @@ from studiogate.cli.field_options import FieldOptions, Limit, Strict, of_field, 
 from studiogate.cli.lists import print_rows, table_of
 from studiogate.cli.rows import print_saved
 from studiogate.domain.access import Access
+from studiogate.domain.fields import Values
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo
 from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.staff_input import Fields
-from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import logos as flow
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings import mail_switches

@@ -15,8 +15,7 @@ from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PAGE_OF_FORMS
 from studiogate.console.offers import with_renewal
 from studiogate.domain.access import Access
-from studiogate.domain.catalog import ProductType
-from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import purchases as flows

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from studiogate.demo.day import Day, Step
 from studiogate.demo.moment import FULL, SOON, UNCOVERED, UNDER_WAY
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.membership_changes import Pause
-from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import membership_changes, purchases, sales

@@ -11,7 +11,7 @@ from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import MembershipState, choose_price
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.memberships import catch_up, write_change
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import memberships

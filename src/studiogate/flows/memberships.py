@@ -7,7 +7,7 @@ from uuid import UUID
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.memberships import MembershipState, advance, choose_price, is_due
-from studiogate.flows.announce import changing, emit_event
+from studiogate.flows.changes import changing, emit_event
 from studiogate.storage import memberships
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.memberships import DueMembership

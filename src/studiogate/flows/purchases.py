@@ -7,22 +7,17 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.memberships import after_payment
-from studiogate.domain.purchases import (
-    Paid,
-    PurchaseStatus,
-    free_line,
-    purchase_refusal,
-)
+from studiogate.domain.purchases import Paid, free_line, purchase_refusal
 from studiogate.domain.purchases import refund as refund_rule
 from studiogate.domain.purchases import waive as waive_rule
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.sales import Order, line_of
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import reason_faults, refused
-from studiogate.domain.studio_file.values import Setting
-from studiogate.flows.announce import changing, emit_event
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited, emit_event, recorded
 from studiogate.flows.sales import find_offer, lock_buyer
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import memberships, purchases
@@ -143,10 +138,7 @@ async def _lock(connection: Connection, access: Access, purchase_id: UUID) -> Fo
 
 async def _write(connection: Connection, access: Access, payment: _Payment, paid: Paid) -> None:
     subject = Subject("purchase", payment.purchase_id)
-    async with (
-        audited(connection, access, payment.action, subject, payment.reason),
-        changing(connection, access, EventType.PURCHASE_UPDATED, payment.purchase_id),
-    ):
+    async with recorded(connection, access, payment.action, subject, payment.reason):
         await purchases.write_paid(connection, access, payment.purchase_id, paid)
 
 
@@ -155,8 +147,5 @@ async def _settle(connection: Connection, access: Access, membership_id: UUID, *
     settled = after_payment(state, unpaid=unpaid)
     if settled == state:
         return
-    async with (
-        audited(connection, access, "purchase.mark", Subject("membership", membership_id)),
-        changing(connection, access, EventType.MEMBERSHIP_UPDATED, membership_id),
-    ):
+    async with recorded(connection, access, "purchase.mark", Subject("membership", membership_id)):
         await memberships.write_state(connection, access, membership_id, settled)

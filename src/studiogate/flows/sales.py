@@ -11,8 +11,7 @@ from studiogate.domain.sales import Offer, Order, Sale
 from studiogate.domain.sales import sell as decide
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.flows.announce import emit_event
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited, emit_event
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog, purchases, sales
 from studiogate.storage import studio as studios

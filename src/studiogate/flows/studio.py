@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields import Values
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import is_currency
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
@@ -12,9 +14,7 @@ from studiogate.domain.schedule.references import currency_faults, reference_fau
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
-from studiogate.domain.studio_file.rows import Values
-from studiogate.domain.studio_file.values import Setting
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow

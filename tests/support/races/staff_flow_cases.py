@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.encryption import Sealer
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
-from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant

@@ -12,12 +12,12 @@ from studiogate.console.framework.parse import as_id, read_instant
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import MEMBER, PAGE, address
+from studiogate.domain.fields.documents import CONSENT_TEXTS
 from studiogate.domain.forms.link_mails import LINK_LIFE
 from studiogate.domain.forms.signed_links import Link, link_path, make_link, open_link_secret
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, fault, refused
-from studiogate.domain.studio_file.documents import CONSENT_TEXTS
 from studiogate.flows.forms import staff as flows
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.storage import member_profile as storage

@@ -13,10 +13,10 @@ from studiogate.console.schedule.class_pages import with_query
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.responses import done
 from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
+from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.staff import Permission
-from studiogate.domain.studio_file.series import ClosureMode
 from studiogate.flows.schedule import closures as flow
 from studiogate.flows.schedule.closures import SavedClosure
 from studiogate.flows.schedule.rows import Given

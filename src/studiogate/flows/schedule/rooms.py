@@ -13,7 +13,7 @@ from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.schedule.fields import ROOM
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, strict_refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow

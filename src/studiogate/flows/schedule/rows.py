@@ -7,14 +7,13 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.fields import Values
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.schedule.references import reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import Fields, invalid, read_fields
-from studiogate.domain.studio_file.rows import Values
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited, changing
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection

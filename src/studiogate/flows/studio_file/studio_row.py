@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import is_currency
 from studiogate.domain.studio_file.faults import STALE, Fault, Faults, place_of
 from studiogate.domain.studio_file.rows import GIVEN, RowReader
 from studiogate.domain.studio_file.sections import STUDIO
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.studio_file import record
 from studiogate.flows.studio_file.outcome import Counts
 from studiogate.storage import logos
@@ -57,7 +57,7 @@ class StudioRow:
         known = replace(self._setting_now(), currency=str(own)) if is_currency(own) else self._setting_now()
         self._values, faults = RowReader(STUDIO, known).read(row)
         if not self.exists and self._values:
-            needed = [each.name for each in STUDIO.members if each.required and each.name != "id"]
+            needed = [each.name for each in STUDIO.fields if each.required and each.name != "id"]
             absent = [name for name in needed if not self._values[GIVEN] & STUDIO.bit(name)]
             faults += [((name,), "is required") for name in absent]
         for loc, message in faults:

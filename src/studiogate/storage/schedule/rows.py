@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.schedule.references import Referenced, waiver_form_ids
-from studiogate.domain.studio_file.values import Setting
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio import as_json
 

@@ -17,7 +17,9 @@ from studiogate.domain.money import currency_decimals, is_currency
 from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email
 from studiogate.domain.phones import normalize_phone
-from studiogate.domain.studio_file.faults import Loc
+
+# A place inside a value or a row: ``("policy", "late_action")``.
+Loc: TypeAlias = tuple[str | int, ...]
 
 MAX_RESTORED_NAME = 2_000
 MAX_TEXT = 20_000

@@ -1,14 +1,54 @@
-"""Write the audit log in the transaction of a change."""
+"""Emit events and write the audit log in the transaction of a change."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
 from studiogate.domain.audit import changed_fields
-from studiogate.storage import audit
+from studiogate.domain.events import EventType
+from studiogate.storage import audit, event_changes, events
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.events import Change
+
+# The event that announces a change of a subject, by its kind in the audit log.
+UPDATED: Mapping[str, EventType] = {
+    "class": EventType.CLASS_UPDATED,
+    "lead": EventType.LEAD_UPDATED,
+    "member": EventType.MEMBER_UPDATED,
+    "membership": EventType.MEMBERSHIP_UPDATED,
+    "purchase": EventType.PURCHASE_UPDATED,
+    "submission": EventType.FORM_SUBMISSION_UPDATED,
+}
+
+
+async def emit_event(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> None:
+    await events.emit(connection, access, type_, Change(row_id))
+
+
+@asynccontextmanager
+async def changing(connection: Connection, access: Access, type_: EventType, *row_ids: UUID) -> AsyncIterator[None]:
+    """Emit one event per row that the block changes, with exactly the fields that changed.
+
+    Must run inside a transaction that has locked the rows. A change that partners cannot see (a staff note) emits no
+    event. See ``storage.event_changes`` for the parts.
+    """
+    before = await event_changes.snapshot(connection, access, type_, row_ids)
+    yield
+    await event_changes.emit_changes(connection, access, type_, before)
+
+
+@asynccontextmanager
+async def recorded(
+    connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
+) -> AsyncIterator[None]:
+    """Announce what the block changes in the subject as ``changing`` does, and record it as ``audited`` does."""
+    async with (
+        audited(connection, access, action, subject, reason),
+        changing(connection, access, UPDATED[subject.kind], subject.id),
+    ):
+        yield
 
 
 @asynccontextmanager
@@ -37,6 +77,18 @@ async def audited_key(connection: Connection, access: Access, action: str, subje
         yield
         return
     async with audited(connection, access, action, subject):
+        yield
+
+
+@asynccontextmanager
+async def recorded_for_key(
+    connection: Connection, access: Access, action: str, subject: Subject
+) -> AsyncIterator[None]:
+    """Announce what the block changes in the subject, and record it as ``audited_key`` does."""
+    async with (
+        audited_key(connection, access, action, subject),
+        changing(connection, access, UPDATED[subject.kind], subject.id),
+    ):
         yield
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from studiogate.domain.bookings.policy_faults import policy_faults
+from studiogate.domain.fields.readers import Setting, WrongValueError, shaped, wrong
 from studiogate.domain.forms.canonical import canonical_settings, completed_fields
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.leads import MAX_METADATA_BYTES, metadata_too_large
 from studiogate.domain.logos import Logo, LogoFault, read_logo
 from studiogate.domain.mails import MailKind
-from studiogate.domain.studio_file.values import Setting, WrongValueError, shaped, wrong
 
 MAX_DEPTH = 100
 # What is recorded of a consent, besides the key of its field.
