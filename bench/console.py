@@ -20,7 +20,7 @@ from studiogate.domain.staff.sessions import Origin
 from studiogate.flows.staff import passwords, roles
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation
-from studiogate.flows.staff.visits import Visit
+from studiogate.flows.staff.sessions import Visit
 from studiogate.runtime import Runtime
 
 LARGE = Size(classes=50_000, members=100_000, per_class=20)  # 1,000,000 bookings

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from studiogate.domain.forms.canonical import MAX_DEFINITION, canonical_settings, completed_fields
-from studiogate.domain.forms.redirect_urls import encoded_url, origin_of
-from studiogate.domain.forms.settings import read_settings
-from studiogate.storage.form_columns import FIELDS, SETTINGS, SHARED_SETTINGS
+from studiogate.domain.forms.settings import encoded_url, origin_of, read_settings
+from studiogate.storage.resources import FIELDS, SETTINGS, SHARED_SETTINGS
 from tests.support.asgi import AsgiResponse, ask
 from tests.support.form_fields import OPTIONAL, completed
 from tests.support.partner_api import open_partner_api

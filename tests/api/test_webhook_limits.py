@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
-from studiogate.domain.webhooks.retry_schedule import MAX_WAITING
+from studiogate.domain.webhooks.deliveries import MAX_WAITING
 from studiogate.flows import deliveries, housekeeping
 from studiogate.storage.events import Change, emit
 from studiogate.storage.webhooks import deliveries as stored_deliveries

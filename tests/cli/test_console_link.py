@@ -9,11 +9,11 @@ from structlog.testing import capture_logs
 from studiogate import demo
 from studiogate.cli.prepare import console_path
 from studiogate.cli.serve import Shown, _announce
-from studiogate.demo.staff import OWNER
+from studiogate.demo.studio import OWNER
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sessions import Origin
 from studiogate.flows.staff import sessions, sign_in
-from studiogate.flows.staff.visits import Visit
+from studiogate.flows.staff.sessions import Visit
 from studiogate.settings import Settings
 from studiogate.storage.db.pool import Database
 from tests.support.staff_people import code_of, done

@@ -12,8 +12,8 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sessions import Origin
 from studiogate.flows.staff import passwords, sign_in
 from studiogate.flows.staff.passwords import Acceptance
+from studiogate.flows.staff.sessions import Started, Visit
 from studiogate.flows.staff.sign_in import Credentials
-from studiogate.flows.staff.visits import Started, Visit
 from studiogate.storage.db.pool import Database
 from tests.cli.test_staff import CommandLine
 from tests.support.booking_studio import BookingStudio

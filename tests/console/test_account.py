@@ -11,7 +11,7 @@ from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.second_factor import step_at, totp_code
 from studiogate.domain.staff.sign_in import LIMITS, Attempt
 from studiogate.domain.staff.tokens import Purpose, link_path
-from studiogate.flows.staff.visits import issue_link
+from studiogate.flows.staff.sessions import issue_link
 from tests.support.booking_studio import StudioFactory
 from tests.support.console import COOKIE, ORIGIN, Console, texts
 from tests.support.staff_people import PASSWORD

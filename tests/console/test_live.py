@@ -235,7 +235,7 @@ async def test_polling_answers_at_once(console: Console, studio: BookingStudio) 
 async def test_a_reader_far_behind_reloads_everything(
     console: Console, studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studiogate.storage.class_changes.MAX_EVENTS", 1)
+    monkeypatch.setattr("studiogate.storage.class_clock.MAX_EVENTS", 1)
     since = await sequence(console)
     await partner_books(studio, await studio.new_class(HOUR))
     await settled(console)

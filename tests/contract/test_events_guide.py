@@ -12,7 +12,7 @@ import pytest
 from standardwebhooks import WebhookVerificationError
 
 from studiogate.domain.events import EventType
-from studiogate.domain.webhooks.signing import new_secret, signed_headers
+from studiogate.domain.webhooks.deliveries import new_secret, signed_headers
 
 GUIDE = (Path(__file__).parents[2] / "docs/guides/events.md").read_text()
 BODY = json.dumps({"id": "e1", "type": "booking.created", "note": "Zoë"}, ensure_ascii=False)

@@ -7,7 +7,7 @@ import pytest
 from studiogate.cli import demo
 from studiogate.demo.activity import STEPS
 from studiogate.demo.schedule import TIMETABLE
-from studiogate.demo.staff import STAFF
+from studiogate.demo.studio import STAFF
 from studiogate.domain.events import EventType
 from studiogate.domain.staff import Role
 from studiogate.flows import doctor, events

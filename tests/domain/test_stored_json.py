@@ -8,8 +8,8 @@ import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from studiogate.domain.json_values import stored_size
 from studiogate.domain.leads import metadata_too_large
-from studiogate.domain.stored_json import stored_size
 from tests.support.databases import run
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))

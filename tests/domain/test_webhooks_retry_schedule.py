@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from studiogate.domain.webhooks.retry_schedule import DELAYS, JITTER, Attempted, judge, retry_after
+from studiogate.domain.webhooks.deliveries import DELAYS, JITTER, Attempted, judge, retry_after
 
 NOW = datetime(2026, 11, 15, 8, tzinfo=UTC)
 

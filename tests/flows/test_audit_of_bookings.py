@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.events import EventType
-from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.flows import catalog, events
 from studiogate.flows.bookings import staff
 from studiogate.flows.forms import review

@@ -23,7 +23,8 @@ from studiogate.domain.csv_import.verdicts import Verdict
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
 from studiogate.domain.studio_file import json_window
-from studiogate.flows import csv_import, people
+from studiogate.flows import csv_import
+from studiogate.flows.members import create
 from studiogate.flows.studio_file import announce, staged_rows, steps
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
@@ -394,7 +395,7 @@ async def _peak(connection: Connection, rows: int) -> int:
 
 
 async def test_the_rows_of_a_file_are_not_kept_in_memory(small: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (storage, staged_rows, announce, people):
+    for module in (storage, staged_rows, announce, create):
         monkeypatch.setattr(module, "BATCH", 50)
     monkeypatch.setattr(steps, "EMAILS", 50)
     for reader in (encoding, json_window):

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.forms.link_mails import LIMIT, LINKS_PER_HOUR, MAX_LINK_LIFE, NO_ADDRESS
+from studiogate.domain.forms.signed_links import LIMIT, LINKS_PER_HOUR, MAX_LINK_LIFE, NO_ADDRESS
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.flows.forms import staff as flow
 from studiogate.flows.forms.staff import FormLinkToSend, QueuedLink

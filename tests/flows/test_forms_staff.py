@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.refusals import Code
 from studiogate.flows.forms import review
 from studiogate.flows.forms import staff as flow

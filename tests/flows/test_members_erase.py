@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.bookings.overrides import Override
-from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role

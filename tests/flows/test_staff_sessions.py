@@ -13,8 +13,7 @@ from studiogate.domain.staff.sessions import MAX_SESSIONS
 from studiogate.flows import housekeeping
 from studiogate.flows.staff import operators, roles, second_factor, sessions
 from studiogate.flows.staff.roles import Invitation
-from studiogate.flows.staff.sessions import SignedIn
-from studiogate.flows.staff.visits import Started
+from studiogate.flows.staff.sessions import SignedIn, Started
 from studiogate.storage.accounts import sessions as storage
 from tests.support import booking_studio, staff_people
 from tests.support.booking_studio import StudioFactory

@@ -12,8 +12,8 @@ from studiogate.domain.staff.passwords import MAX_PASSWORD
 from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import hashing, operators, passwords, second_factor, sign_in
+from studiogate.flows.staff.sessions import Started, issue_link
 from studiogate.flows.staff.sign_in import Credentials
-from studiogate.flows.staff.visits import Started, issue_link
 from studiogate.storage.accounts import accounts
 from studiogate.storage.db.pool import OverloadedError
 from tests.support import booking_studio, staff_people

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from studiogate import settings
 from studiogate.cli.main import commands
 from studiogate.domain.access import operator_access, visitor_access
-from studiogate.domain.forms.submissions import SubmissionStatus, transition_refusal
+from studiogate.domain.forms.states import SubmissionStatus, submission_transition_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import review
 from studiogate.flows.forms import submit as submission_flow
@@ -68,7 +68,7 @@ async def desk(database_url: str) -> AsyncIterator[Desk]:
 @pytest.mark.parametrize("before", SubmissionStatus)
 @pytest.mark.parametrize("after", SubmissionStatus)
 def test_a_decision_can_be_changed_but_not_taken_back(before: SubmissionStatus, after: SubmissionStatus) -> None:
-    refused = transition_refusal(before, after)
+    refused = submission_transition_refusal(before, after)
     undecided = after is SubmissionStatus.PENDING and before is not after
     assert (refused is not None) is undecided
     assert refused is None or refused.code is Code.INVALID_TRANSITION

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from studiogate import clock
-from studiogate.domain.webhooks.retry_schedule import Attempted, judge
+from studiogate.domain.webhooks.deliveries import Attempted, judge
 from studiogate.flows import deliveries as flow
 from studiogate.flows.deliveries import Claimed, Settled
 from studiogate.storage.db.ids import new_id

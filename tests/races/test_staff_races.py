@@ -14,7 +14,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows.members.erase import erase
 from studiogate.flows.purchases import sell
-from studiogate.storage import memberships, person_rows, sales
+from studiogate.storage import memberships, people, purchases
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from tests.support.battery import sampled, sized_in_batches
@@ -67,7 +67,7 @@ def without_lock(monkeypatch: pytest.MonkeyPatch, module: ModuleType, *names: st
     ("race", "module", "names"),
     [
         ("adjusting", memberships, ("LOCK_MEMBER",)),
-        ("erasing", person_rows, ("LOCK_CLASSES", "LOCK_MEMBERS")),
+        ("erasing", people, ("LOCK_CLASSES", "LOCK_MEMBERS")),
         ("moving", lock, ("LOCK_CLASS",)),
         ("cancelling classes", lock, ("LOCK_CLASS",)),
         ("promoting", lock, ("LOCK_CLASS", "LOCK_CLASS_OF_ENTRY")),
@@ -92,7 +92,7 @@ async def test_a_sale_without_the_buyer_s_lock_outlives_the_buyer(
         statement = "select erased_at is null from members where studio_id = $1 and id = $2"
         return bool(await connection.fetchval(statement, access.studio_id, member_id))  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(sales, "lock_member", only_read)
+    monkeypatch.setattr(purchases, "lock_member", only_read)
     await staff_races.put_on_sale(mutant_race_studio)
     (buyer,) = await mutant_race_studio.add_members(1)
     async with staff_races.open_desk(mutant_race_studio, mutant_deployment.dsn) as desk:

@@ -51,7 +51,7 @@ from studiogate.server import privileges
 privileges.drop("65534:65534", "studiogate.api", "studiogate.hosted", "studiogate.console")
 
 from studiogate.domain.csv_import import encoding
-from studiogate.domain.forms.redirect_urls import encoded_url
+from studiogate.domain.forms.settings import encoded_url
 from studiogate.domain.people import normalize_email
 from studiogate.domain.studio_file.json_window import Window
 

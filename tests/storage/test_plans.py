@@ -21,10 +21,10 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.schedule.series import Days
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel
-from studiogate.storage import catalog, class_changes, keys, leads, members, purchases, studio
+from studiogate.storage import catalog, class_clock, keys, leads, members, purchases, studio
 from studiogate.storage.bookings import affected, history, lock, read, roster
 from studiogate.storage.db.pool import SESSION, Connection
-from studiogate.storage.forms import read as forms
+from studiogate.storage.forms import save as forms
 from studiogate.storage.schedule import classes, copy_week, day, week
 from studiogate.storage.schedule import read as schedule
 
@@ -568,7 +568,7 @@ async def test_what_the_front_desk_reads(large: Large) -> None:
         await roster.waiting_for_class(connection, access, chosen["id"], begins)
         placed = await history.placed_bookings(connection, access, chosen["id"])
         await history.actions_on(connection, access, [chosen["id"], *(each.id for each in placed)])
-        await class_changes.changed_since(connection, access, 0)
+        await class_clock.changed_since(connection, access, 0)
         assert len(recorder.plans) >= 20
         found += [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)]
     assert found == []

@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.bookings.roster import OpenFees, RosterWarning, roster_warnings
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.flows.bookings import attendance, staff_bookings
-from studiogate.storage import class_changes, event_numbering
+from studiogate.storage import class_clock, event_numbering
 from studiogate.storage.bookings import history, read, roster
 from studiogate.storage.bookings.roster import Seat
 from studiogate.storage.sales_list import PurchaseFilters, list_purchases
@@ -217,8 +217,8 @@ async def test_changes_name_the_classes_that_an_access_may_see(studio: BookingSt
         await studio.booked(class_id, await studio.new_member())
     async with connection.transaction():
         await event_numbering.number(connection, studio.access)
-    everywhere = await class_changes.changed_since(connection, studio.access, 0)
+    everywhere = await class_clock.changed_since(connection, studio.access, 0)
     assert everywhere.class_ids == {here, there}
-    only_here = await class_changes.changed_since(connection, studio.access.within([studio.location]), 0)
+    only_here = await class_clock.changed_since(connection, studio.access.within([studio.location]), 0)
     assert (only_here.class_ids, only_here.sequence) == (frozenset({here}), everywhere.sequence)
-    assert (await class_changes.changed_since(connection, studio.access, everywhere.sequence)).class_ids == set()
+    assert (await class_clock.changed_since(connection, studio.access, everywhere.sequence)).class_ids == set()

@@ -29,7 +29,7 @@ from bench.service import Service, wait_for
 from studiogate.api.app import ROUTES
 from studiogate.domain import keys
 from studiogate.domain.forms.signed_links import Link, make_link, make_token
-from studiogate.domain.webhooks.signing import new_secret
+from studiogate.domain.webhooks.deliveries import new_secret
 from tests.support.databases import run
 from tests.support.deadlines import LONG
 from tests.support.secret_search import Secrets

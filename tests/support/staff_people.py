@@ -19,9 +19,8 @@ from studiogate.domain.staff.sessions import Origin
 from studiogate.flows.staff import hashing, passwords, roles, sessions, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation, Invited
-from studiogate.flows.staff.sessions import SignedIn
+from studiogate.flows.staff.sessions import SignedIn, Started, Visit
 from studiogate.flows.staff.sign_in import Credentials
-from studiogate.flows.staff.visits import Started, Visit
 from studiogate.storage.db.pool import Database
 from tests.support.booking_studio import BookingStudio
 

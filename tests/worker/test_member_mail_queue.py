@@ -17,7 +17,7 @@ from studiogate.flows import doctor, events, studio_file
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.changes import emit_event
-from studiogate.flows.people import members_appeared
+from studiogate.flows.members.create import members_appeared
 from studiogate.flows.studio_file import Options, Outcome, steps
 from studiogate.storage import mails as mail_queue
 from studiogate.storage import queue_metrics

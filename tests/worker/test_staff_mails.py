@@ -19,8 +19,8 @@ from studiogate.flows.staff import mails as staff_mails
 from studiogate.flows.staff import operators, passwords, roles, sessions, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation
+from studiogate.flows.staff.sessions import Visit
 from studiogate.flows.staff.sign_in import Credentials
-from studiogate.flows.staff.visits import Visit
 from studiogate.runtime import Runtime
 from studiogate.storage.accounts import accounts
 from studiogate.storage.accounts.accounts import Account

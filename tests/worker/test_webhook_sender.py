@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from bench.webhook_receiver import Receiver
-from studiogate.domain.webhooks.signing import new_secret
+from studiogate.domain.webhooks.deliveries import new_secret
 from studiogate.domain.webhooks.targets import TargetRules
 from studiogate.flows.resolver import Resolver, UnknownNameError
 from studiogate.worker.webhook_sender import Sender

@@ -11,7 +11,7 @@ import pytest
 
 from bench.webhook_receiver import OK, Received, Receiver, answer, receiving
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, MAX_REPLACED_SECRETS, Attempted
+from studiogate.domain.webhooks.deliveries import FAILING_SLOWS, MAX_REPLACED_SECRETS, Attempted
 from studiogate.flows import deliveries as flow
 from studiogate.flows import webhooks
 from studiogate.storage.webhooks import claims, deliveries

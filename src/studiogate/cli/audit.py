@@ -12,7 +12,7 @@ from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import as_text, counted, print_json, screen
 from studiogate.cli.field_options import Before, Limit, option_id
 from studiogate.cli.files import written
-from studiogate.cli.lists import table_of
+from studiogate.cli.rows import table_of
 from studiogate.domain.access import Access
 from studiogate.storage import audit
 from studiogate.storage.db.pool import Connection, Record

@@ -9,7 +9,7 @@ from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import CommandError, counted, no_such, parse_row_id
 from studiogate.cli.explanations import explain
 from studiogate.cli.field_options import RowId, Undo, option_id
-from studiogate.cli.lists import add_list
+from studiogate.cli.rows import add_list
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.overrides import Override, can_override
 from studiogate.domain.refusals import Code, Refusal

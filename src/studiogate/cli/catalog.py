@@ -8,7 +8,7 @@ import typer
 from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import counted, parse_row_id
 from studiogate.cli.field_options import FieldOption, FieldOptions, RowId, Undo, of_field
-from studiogate.cli.lists import add_list
+from studiogate.cli.rows import add_list
 from studiogate.domain.catalog import NEW_PRICE, NEW_PRODUCT, PRICE, PRODUCT
 from studiogate.domain.fields import Values
 from studiogate.domain.memberships import Interval

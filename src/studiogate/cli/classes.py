@@ -23,8 +23,7 @@ from studiogate.cli.field_options import (
     of_policy,
     option_id,
 )
-from studiogate.cli.lists import add_list
-from studiogate.cli.rows import print_saved, print_warnings
+from studiogate.cli.rows import add_list, print_saved, print_warnings
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.fields import Values, required

@@ -11,13 +11,13 @@ from studiogate import settings as configuration
 from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import CommandError, complaints, no_such, print_json, screen, write
 from studiogate.cli.field_options import Limit, RowId
-from studiogate.cli.lists import table_of
+from studiogate.cli.rows import table_of
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.signing import new_secret
+from studiogate.domain.webhooks.deliveries import new_secret
 from studiogate.domain.webhooks.targets import TargetRules
 from studiogate.flows import events as flow
 from studiogate.flows import webhook_staff

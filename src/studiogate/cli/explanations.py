@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from studiogate.cli.context import counted
-from studiogate.domain.forms.acceptance import NotAccepting
-from studiogate.domain.forms.link_mails import LIMIT
+from studiogate.domain.forms.signed_links import LIMIT
+from studiogate.domain.forms.states import NotAccepting
 from studiogate.domain.refusals import Code, Fault, Refusal
 
 Details = Mapping[str, Any]

@@ -13,8 +13,8 @@ from studiogate.cli.commands import Action, Group, InStudio, carried_out
 from studiogate.cli.context import CommandError, counted, duration, no_such, parse_row_id, print_json, screen
 from studiogate.cli.field_options import FieldOptions, RowId, nothing_to_change
 from studiogate.cli.files import new_file
-from studiogate.cli.lists import add_list
 from studiogate.cli.members import OPTIONS, Note
+from studiogate.cli.rows import add_list
 from studiogate.cli.secrets import OTHER_KEY
 from studiogate.cli.studios import NO_MAIL
 from studiogate.domain.access import Access
@@ -22,9 +22,8 @@ from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.fields import Values
 from studiogate.domain.form_body import FIELDS
 from studiogate.domain.forms.canonical import MAX_DEFINITION
-from studiogate.domain.forms.link_mails import MAX_LINK_LIFE
-from studiogate.domain.forms.signed_links import Link, link_path, make_link, open_link_secret
-from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.domain.forms.signed_links import MAX_LINK_LIFE, Link, link_path, make_link, open_link_secret
+from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.members import NEW_MEMBER
 from studiogate.domain.refusals import Code, Refusal

@@ -19,7 +19,7 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.cli.field_options import Before, FieldOptions, Limit, of_field
-from studiogate.cli.lists import print_rows, table_of
+from studiogate.cli.rows import print_rows, table_of
 from studiogate.domain.access import SCOPE_GRANTS, Access, Scope, unknown_scopes
 from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v

@@ -11,7 +11,7 @@ from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import CommandError, counted, no_such, parse_row_id
 from studiogate.cli.field_options import FieldOptions, Limit, Reason, RowId, of_field
 from studiogate.cli.files import new_file
-from studiogate.cli.lists import add_list, print_rows
+from studiogate.cli.rows import add_list, print_rows
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.members import MEMBER, NEW_MEMBER

@@ -14,7 +14,7 @@ from studiogate.cli import demo
 from studiogate.cli.context import START_SECONDS, CommandError, connect_when_possible, operator_of
 from studiogate.cli.secrets import check_key
 from studiogate.demo import SLUG
-from studiogate.demo.staff import OWNER
+from studiogate.demo.studio import OWNER
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Role

@@ -10,7 +10,7 @@ import typer
 from studiogate.cli.commands import Action, Group, InStudio
 from studiogate.cli.context import CommandError, counted
 from studiogate.cli.field_options import RowId, Undo, option_id, option_time
-from studiogate.cli.lists import add_list
+from studiogate.cli.rows import add_list
 from studiogate.domain.access import Access
 from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
 from studiogate.domain.membership_changes import Pause

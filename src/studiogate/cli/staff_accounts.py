@@ -7,7 +7,7 @@ import typer
 
 from studiogate.cli.commands import Call, Group, InStudio, studio_access
 from studiogate.cli.context import CommandError, counted, operator_of, parse_row_id, print_json, screen
-from studiogate.cli.lists import table_of
+from studiogate.cli.rows import table_of
 from studiogate.domain.access import Access
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
@@ -17,7 +17,7 @@ from studiogate.domain.staff.tokens import link_path
 from studiogate.flows.staff import operators, roles
 from studiogate.flows.staff.operators import RESET_LINK, SIGN_IN_LINK, LinkKind
 from studiogate.flows.staff.roles import Invitation, Invited
-from studiogate.flows.staff.visits import IssuedLink
+from studiogate.flows.staff.sessions import IssuedLink
 from studiogate.server.address_file import known_address
 from studiogate.storage.accounts import accounts, sessions
 from studiogate.storage.accounts.accounts import Account

@@ -9,8 +9,7 @@ import typer
 from studiogate.cli.commands import Call, Group, InStudio, carried_out
 from studiogate.cli.context import CommandError, operator_of, print_json, screen
 from studiogate.cli.field_options import FieldOptions, Limit, Strict, of_field, of_policy
-from studiogate.cli.lists import print_rows, table_of
-from studiogate.cli.rows import print_saved
+from studiogate.cli.rows import print_rows, print_saved, table_of
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo

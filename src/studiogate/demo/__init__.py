@@ -1,11 +1,10 @@
 """The demo studio as a studio file: the same seed and the same moment always give the same file.
 
-    studio       the studio, locations, rooms, spots       people       members and their habits (cohorts, cast)
-    class_types  class types, instructors                  memberships  what they hold
-    timetable    the week, in local time                   rosters      who comes to the timetable's classes
-    schedule     its classes; series                       history      credits, receipts and waitlists of bookings
-    moment       the classes around the present            purchases    what everything cost
-    workshops    the classes of the guide                  leads, forms, submissions, catalog
+    studio       the studio, locations, rooms, staff       people       members, their habits, leads
+    timetable    the week, in local time                   memberships  what they hold
+    schedule     its classes; series                       rosters      bookings of the timetable, workshops
+    moment       the classes around the present            history      credits, receipts and waitlists of bookings
+    forms        forms and submissions                     purchases    what everything cost
 
 No clock, no file and no database is touched here: the result goes through the ordinary import. What the studio's people
 do afterwards (``activity``) are the ordinary flows.
@@ -17,12 +16,11 @@ from zoneinfo import ZoneInfo
 
 from studiogate.demo.forms import form_rows, submission_rows, upload_contents, with_submissions
 from studiogate.demo.history import history_of, with_history
-from studiogate.demo.leads import lead_rows
 from studiogate.demo.memberships import memberships_of
 from studiogate.demo.moment import moment_seats, moment_sessions
-from studiogate.demo.people import by_name, member_rows, people
+from studiogate.demo.people import by_name, lead_rows, member_rows, people
 from studiogate.demo.purchases import till
-from studiogate.demo.rosters import timetable_seats
+from studiogate.demo.rosters import timetable_seats, workshop_seats, workshop_sessions
 from studiogate.demo.schedule import class_row, series_rows, sessions
 from studiogate.demo.seed import Seed
 from studiogate.demo.studio import (
@@ -35,7 +33,6 @@ from studiogate.demo.studio import (
     room_rows,
     studio_row,
 )
-from studiogate.demo.workshops import workshop_seats, workshop_sessions
 
 __all__ = ["DEFAULT_SEED", "SLUG", "demo_files", "demo_studio_file"]
 

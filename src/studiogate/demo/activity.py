@@ -1,25 +1,247 @@
 """What the studio's people and a partner do on the day of loading, through the ordinary flows.
 
 It fills the event log and the audit log with real entries: sales, check-ins, a promotion from the waitlist, a waived
-fee. The seed determines who does what; the rows that are created here have new ids.
-"""
+fee. The seed determines who does what; the rows that are created here have new ids."""
 
+import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
-from studiogate.demo.at_the_desk import DESK_STEPS
-from studiogate.demo.behind_the_desk import OFFICE_STEPS
 from studiogate.demo.day import Day, Step
+from studiogate.demo.moment import FULL, SOON, UNCOVERED, UNDER_WAY
 from studiogate.demo.seed import Seed
-from studiogate.demo.staff import FRONT_DESK, MANAGER, STAFF, Colleague
-from studiogate.domain.access import Access, Scope, operator_access, staff_access
+from studiogate.demo.studio import FRONT_DESK, MANAGER, STAFF, TIMEZONE, Colleague
+from studiogate.domain.access import Access, Scope, operator_access, staff_access, visitor_access
+from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.forms.states import SubmissionStatus
+from studiogate.domain.leads import LeadContact, LeadStatus
+from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
+from studiogate.domain.sales import Order
 from studiogate.domain.staff import PERMISSIONS, Channel, Staff
 from studiogate.domain.staff.roles import Grant
+from studiogate.flows import lead_staff, leads, memberships, purchases
+from studiogate.flows.bookings import attendance, desk, executor
+from studiogate.flows.bookings import staff as class_flows
+from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.cancel import CancelBooking
+from studiogate.flows.bookings.desk import StaffBooking
+from studiogate.flows.bookings.executor import PendingRequest
+from studiogate.flows.forms import review, submit
+from studiogate.flows.forms import staff as form_staff
+from studiogate.flows.forms.submit import SubmissionToStore
+from studiogate.flows.idempotency import Stored, WriteContext
+from studiogate.flows.members import staff as members
+from studiogate.flows.schedule import classes, closures, series
+from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
+from studiogate.storage import people
 from studiogate.storage.db.pool import Connection
+
+PAUSE_IN = timedelta(days=60)
+
+
+async def a_partner_books(day: Day) -> object:
+    wanted = BookClass(day.session(UNCOVERED), day.member("Wei Chen"))
+    (outcome,) = await executor.execute_together(day.connection, [PendingRequest(WriteContext(day.partner), wanted)])
+    return outcome
+
+
+async def a_partner_cancels(day: Day) -> object:
+    """Late, so it costs a fee; the first on the waitlist gets the seat."""
+    class_id = day.session(FULL)
+    wanted = CancelBooking(class_id, day.booking("Leïla Benali", class_id), "Running late")
+    (outcome,) = await executor.execute_together(day.connection, [PendingRequest(WriteContext(day.partner), wanted)])
+    return outcome
+
+
+async def somebody_arrives(day: Day) -> object:
+    booking_id = day.booking("Freya Nilsen", day.session(SOON))
+    return await attendance.mark(day.connection, day.desk, booking_id, "checked_in")
+
+
+async def somebody_was_there_after_all(day: Day) -> object:
+    booking_id = day.booking("Oluwaseun Bakare", day.session(UNDER_WAY))
+    return await attendance.mark(day.connection, day.desk, booking_id, "checked_in", undoes="no_show")
+
+
+async def somebody_walks_in(day: Day) -> object:
+    """A new member buys the intro offer and takes a place."""
+    person = {"first_name": "Mona", "last_name": "Abadi", "email": "mona.abadi@example.org", "phone": "+13475550187"}
+    member = await members.create(day.connection, day.desk, person)
+    if isinstance(member, Refusal):
+        return member
+    member_id, place = UUID(member["id"]), day.id("location", "brooklyn")
+    order = Order(member_id, day.id("product", "intro-3"), location_id=place)
+    sold = await purchases.sell(day.connection, day.desk, order)
+    if isinstance(sold, Refusal):
+        return sold
+    return await desk.book_for_member(day.connection, day.desk, StaffBooking(day.session(UNCOVERED), member_id))
+
+
+async def a_fee_is_paid(day: Day) -> object:
+    return await purchases.mark(day.connection, day.desk, day.late_fee("James Abara"), PurchaseStatus.COMPLETED)
+
+
+async def a_fee_is_waived(day: Day) -> object:
+    return await purchases.waive_fee(day.connection, day.desk, day.late_fee("Dylan Redbird"), "The train stood still.")
+
+
+async def a_credit_is_given(day: Day) -> object:
+    reason = "Class ended early: power cut."
+    return await memberships.adjust_credits(day.connection, day.desk, day.membership("Ben Fischer"), 1, reason)
+
+
+async def a_pause_is_planned(day: Day) -> object:
+    pause = Pause(day.now + PAUSE_IN, day.now + 2 * PAUSE_IN, "Two months abroad")
+    return await memberships.pause(day.connection, day.desk, day.membership("Grace Adebayo"), pause)
+
+
+async def a_phone_changes(day: Day) -> object:
+    changes = {"phone": "+19175550193"}
+    return await members.change(day.connection, day.desk, day.member("Rafael Pinto"), changes)
+
+
+async def a_note_is_taken(day: Day) -> object:
+    note = "Prefers bike 7. Left knee: no standing climbs."
+    return await members.add_note(day.connection, day.desk, day.member("Nia Campbell"), note)
+
+
+async def a_member_is_suspended(day: Day) -> object:
+    return await members.suspend(day.connection, day.manager, day.member("Phoebe Langley"), "Card reported stolen.")
+
+
+DESK_STEPS: tuple[Step, ...] = (
+    a_partner_books,
+    a_partner_cancels,
+    somebody_arrives,
+    somebody_was_there_after_all,
+    somebody_walks_in,
+    a_fee_is_paid,
+    a_fee_is_waived,
+    a_credit_is_given,
+    a_pause_is_planned,
+    a_phone_changes,
+    a_note_is_taken,
+    a_member_is_suspended,
+)
+
+
+CLOSED_IN = timedelta(days=40)
+
+
+async def a_substitute_is_found(day: Day) -> object:
+    values = {"instructor_id": str(day.id("instructor", "willa"))}
+    return await classes.change(day.connection, day.manager, day.in_denver, Given(values))
+
+
+async def a_class_is_called_off(day: Day) -> object:
+    """Created, booked and cancelled again: whoever booked gets the credit back."""
+    created = await classes.create(day.connection, day.manager, Given(_pop_up(day)))
+    if isinstance(created, Refusal):
+        return created
+    wanted = StaffBooking(created.id, day.member("Marta Dvořák"))
+    booked = await desk.book_for_member(day.connection, day.desk, wanted)
+    if isinstance(booked, Refusal):
+        return booked
+    return await class_flows.cancel_class(day.connection, day.manager, created.id, "The instructor is ill.")
+
+
+def _pop_up(day: Day) -> dict[str, object]:
+    starts = datetime.combine(day.today + timedelta(days=12), time(20, 30), ZoneInfo(TIMEZONE))
+    return {
+        "title": "Pop-up: Breathwork",
+        "class_type_id": str(day.id("class_type", "restorative")),
+        "location_id": str(day.id("location", "brooklyn")),
+        "room_id": str(day.id("room", "bk-garden")),
+        "instructor_id": str(day.id("instructor", "mira")),
+        "start_time": starts.isoformat(),
+        "end_time": (starts + timedelta(minutes=60)).isoformat(),
+        "capacity": 20,
+    }
+
+
+async def a_series_begins(day: Day) -> object:
+    """Two evenings per week from tomorrow on: its classes exist eight weeks ahead."""
+    values = {
+        "title": "Evening Breath",
+        "class_type_id": str(day.id("class_type", "restorative")),
+        "location_id": str(day.id("location", "brooklyn")),
+        "room_id": str(day.id("room", "bk-garden")),
+        "instructor_id": str(day.id("instructor", "mira")),
+        "capacity": 20,
+        "weekdays": ["monday", "wednesday"],
+        "local_start": "19:15",
+        "minutes": 45,
+        "first_date": (day.today + timedelta(days=1)).isoformat(),
+    }
+    return await series.create(day.connection, day.manager, Given(values))
+
+
+async def denver_closes_for_two_days(day: Day) -> object:
+    first = day.today + CLOSED_IN
+    values = {
+        "location_id": str(day.id("location", "denver")),
+        "first_date": first.isoformat(),
+        "last_date": (first + timedelta(days=1)).isoformat(),
+        "mode": "cancel",
+        "reason": "The floor is sanded.",
+    }
+    return await closures.create(day.connection, day.manager, Given(values))
+
+
+async def a_form_is_made(day: Day) -> object:
+    field = {"key": "friend", "label": "Whom do you bring?", "type": "text", "required": True}
+    texts = {"title": "Bring a friend", "slug": "bring-a-friend", "description": "One free place per member."}
+    made = await form_staff.create(day.connection, day.manager, {**texts, "fields": [field]})
+    if isinstance(made, Refusal):
+        return made
+    return await form_staff.change(day.connection, day.manager, UUID(made["id"]), {"status": "published"})
+
+
+async def a_visitor_asks(day: Day) -> object:
+    answers = {"first_name": "Selin", "location": "brooklyn", "interests": ["Reformer", "Yoga"]}
+    wanted = SubmissionToStore("selin.kaya@example.com", "Selin Kaya", answers)
+    form_id = day.id("form", "intro-offer")
+    visitor = visitor_access(day.manager.studio_id)
+    return await submit.submit(day.connection, visitor, form_id, wanted, mails=False)
+
+
+async def a_request_is_confirmed(day: Day) -> object:
+    """The intake of somebody who is in today's classes, which staff have read."""
+    return await review.decide(day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED)
+
+
+async def a_partner_sends_a_lead(day: Day) -> object:
+    contact = LeadContact("Jonathan", "Pell", source="partner_api", metadata={"interests": ["cycle"]})
+    email = "jonathan.pell@example.net"
+    await people.lock_email(day.connection, day.partner, email)
+    made = await leads.create_or_identify(day.connection, WriteContext(day.partner), email, contact)
+    if not isinstance(made, Stored):
+        return made
+    lead_id = UUID(json.loads(made.body)["id"])
+    return await lead_staff.move(day.connection, day.manager, lead_id, LeadStatus.CONTACTED)
+
+
+async def socks_come_back(day: Day) -> object:
+    return await purchases.refund(day.connection, day.manager, day.socks("Chiara Lombardi"), None, "Wrong size.")
+
+
+OFFICE_STEPS: tuple[Step, ...] = (
+    a_substitute_is_found,
+    a_class_is_called_off,
+    a_series_begins,
+    denver_closes_for_two_days,
+    a_form_is_made,
+    a_visitor_asks,
+    a_request_is_confirmed,
+    a_partner_sends_a_lead,
+    socks_come_back,
+)
+
 
 STEPS: Sequence[Step] = (*DESK_STEPS, *OFFICE_STEPS)
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.content_files import sections
 from studiogate.demo.people import OF_THE_DAY, Part, Person
 from studiogate.demo.rosters import Seat, on_spots
 from studiogate.demo.schedule import Session, Slot, read_slot
-from studiogate.demo.seed import Seed
+from studiogate.demo.seed import Seed, sections
 from studiogate.demo.studio import LOCATION_BY_KEY
 
 # The past classes were so many days ago.

@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.content_files import sections
-from studiogate.demo.seed import Seed, week_number, written
+from studiogate.demo.seed import Seed, sections, week_number, written
 from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, Room
 
 DAYS_BEFORE = 14

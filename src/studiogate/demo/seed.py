@@ -1,12 +1,34 @@
-"""Chance that repeats itself: every choice, id and date of the demo studio follows from a seed and a natural key."""
+"""What the demo studio is made of: the files of content/, and choices that follow from a seed.
 
+Every choice, id and date follows from a seed and a natural key, so a studio made again is the same."""
+
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from hashlib import blake2b
-from typing import TypeVar
+from importlib import resources
+from typing import Any, TypeVar
 from uuid import UUID, uuid5
+
+
+def read_file(file: str) -> Any:
+    """Return the content of a file in content/."""
+    return json.loads((resources.files("studiogate.demo") / "content" / file).read_text("utf-8"))
+
+
+@cache
+def sections(file: str) -> Any:
+    """Return the content of a file in content/ with tuples for its lists, read once."""
+    return _frozen(read_file(file))
+
+
+def _frozen(value: object) -> object:
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
+
 
 Item = TypeVar("Item")
 

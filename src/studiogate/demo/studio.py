@@ -1,9 +1,35 @@
-"""The studio as it is: its locations and rooms, what is taught and by whom, and what it sells."""
+"""The studio itself: places, products, class types, instructors, and the people who work there."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from studiogate.demo.content_files import sections
-from studiogate.demo.seed import Seed
+from studiogate.demo.seed import Seed, sections
+from studiogate.domain.staff import Role
+
+
+class Colleague(NamedTuple):
+    """``instructor`` is the key of the instructor that an instructor's account belongs to."""
+
+    name: str
+    email: str
+    role: Role
+    locations: tuple[str, ...] = ()
+    instructor: str | None = None
+
+
+OWNER = Colleague("Rosa Lindqvist", "owner@demo.example", Role.OWNER)
+MANAGER = Colleague("Theo Marchand", "theo@demo.example", Role.MANAGER)
+FRONT_DESK = Colleague("Imogen Clarke", "imogen@demo.example", Role.FRONT_DESK, ("brooklyn",))
+STAFF = (
+    OWNER,
+    MANAGER,
+    FRONT_DESK,
+    Colleague("Luis Arellano", "luis@demo.example", Role.FRONT_DESK, ("denver",)),
+    Colleague("Ana Reyes", "ana@demo.example", Role.INSTRUCTOR, instructor="ana"),
+    Colleague("Dele Martin", "dele@demo.example", Role.INSTRUCTOR, instructor="dele"),
+    Colleague("Sanjay Rao", "sanjay@demo.example", Role.DEVELOPER),
+)
+
 
 SLUG = "demo"
 TIMEZONE = "America/New_York"

@@ -1,8 +1,7 @@
 """Service keys: ``sgk_live_<8-char id>_<secret><checksum>``.
 
 The secret has 256 random bits in base62. The checksum covers everything before it, so that a mistyped key is refused
-without a database query. Only the SHA-256 of the secret is stored.
-"""
+without a database query. Only the SHA-256 of the secret is stored."""
 
 import hashlib
 import hmac
@@ -14,11 +13,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
-from studiogate.domain.access import Access, Scope
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.access import Access, Scope, unknown_scopes
+from studiogate.domain.fields import optional, required
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.readers import Setting, WrongValueError
+from studiogate.domain.names import name_fault
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import by_name, read_fields
 
 # What a person must be permitted to do themselves to give a scope over people's data to a key. The event log shows a
 # key only what its other scopes permit, so it needs no line here.
@@ -145,3 +150,54 @@ def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
     needed = (GIVING_NEEDS[scope] for scope in scopes if scope in GIVING_NEEDS)
     refusals = (access.refusal_without_permission(each) for each in needed)
     return next((each for each in refusals if each is not None), None)
+
+
+# The largest number of the column.
+MAX_RATE = 2**31 - 1
+
+
+def _name(value: object, _setting: Setting) -> str:
+    name = value.strip() if isinstance(value, str) else ""
+    fault = name_fault(name) if name else "not be empty"
+    if fault is not None:
+        raise WrongValueError(((), f"must {fault}"))
+    return name
+
+
+def _scopes(value: object, _setting: Setting) -> list[str]:
+    if not isinstance(value, list | tuple) or not value:
+        raise WrongValueError(((), "must have at least one scope"))
+    unknown = unknown_scopes(value)
+    if unknown:
+        raise WrongValueError(((), f"has {unknown[0]!r}, which is none of {', '.join(Scope)}"))
+    return sorted(set(value))
+
+
+def _location_ids(value: object, setting: Setting) -> list[UUID]:
+    if not isinstance(value, list | tuple) or not value:
+        raise WrongValueError(((), "must have at least one location, or be null for all"))
+    return list(dict.fromkeys(UUID(str(v.identifier(str(each), setting))) for each in value))
+
+
+def _expiry(value: object, setting: Setting) -> datetime:
+    return value if isinstance(value, datetime) else v.instant(value, setting)
+
+
+def _rate(value: object, _setting: Setting) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_RATE:
+        raise WrongValueError(((), f"must be a number from 1 to {MAX_RATE}, or null for the default"))
+    return value
+
+
+KEY_LIMITS = by_name(
+    required("name", _name, personal=False),
+    required("scopes", _scopes, personal=False),
+    optional("location_ids", _location_ids, personal=False),
+    optional("expires_at", _expiry, personal=False),
+    optional("rate_limit", _rate, personal=False),
+)
+
+
+def read_key_limits(given: Mapping[str, object]) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the given limits of a key in the form in which they are stored, and all faults."""
+    return read_fields(KEY_LIMITS, given)

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from studiogate.domain.ids import parse_id
 from studiogate.domain.instants import instant_text
+from studiogate.domain.json_values import stored_size
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.stored_json import stored_size
 
 MAX_METADATA_BYTES = 16 * 1024
 SUBMISSIONS_KEPT = 20

@@ -12,8 +12,8 @@ from studiogate.domain.staff import Permission
 from studiogate.flows import leads
 from studiogate.flows.changes import audited
 from studiogate.flows.leads import LeadUpdate
+from studiogate.flows.members.create import members_appeared
 from studiogate.flows.members.staff import change_within, create_within
-from studiogate.flows.people import members_appeared
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import leads as storage
 from studiogate.storage import members, people, person_merge

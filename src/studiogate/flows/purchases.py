@@ -21,13 +21,12 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, reason_faults, refused
 from studiogate.flows.changes import audited, emit_event, recorded
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.storage import catalog, memberships, purchases, sales
+from studiogate.storage import catalog, memberships, purchases
 from studiogate.storage import studio as studios
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.purchases import FoundPurchase, NewPurchase
-from studiogate.storage.sales import NewMembership
+from studiogate.storage.purchases import FoundPurchase, NewMembership, NewPurchase
 
 
 class Sold(NamedTuple):
@@ -46,7 +45,7 @@ async def sell(connection: Connection, access: Access, order: Order) -> Sold | R
     offer = await find_offer(connection, access, order.product_id)
     if isinstance(offer, Refusal):
         return offer
-    sale, faults = decide(order, offer, *await sales.clock(connection, access))
+    sale, faults = decide(order, offer, *await purchases.clock(connection, access))
     return refused(*faults) if sale is None else await _write_sale(connection, access, order, sale)
 
 
@@ -57,7 +56,7 @@ async def lock_buyer(
 
     Staff who are limited to locations sell at one of these, since they would not see the purchase otherwise.
     """
-    if not await sales.lock_member(connection, access, member_id):
+    if not await purchases.lock_member(connection, access, member_id):
         return Refusal(Code.NOT_FOUND, param="member_id")
     permitted = await studios.location_ids(connection, access)
     if access.location_ids is not None:
@@ -73,7 +72,7 @@ async def lock_buyer(
 
 async def find_offer(connection: Connection, access: Access, product_id: UUID) -> Offer | Refusal:
     """Return a product with its prices, which stay as they are until the transaction ends."""
-    await sales.lock_product(connection, access, product_id)
+    await purchases.lock_product(connection, access, product_id)
     product = await catalog.find_product(connection, access, product_id)
     if product is None or not visible_at(access.location_ids, product.location_ids):
         return Refusal(Code.NOT_FOUND, param="product_id")
@@ -90,8 +89,8 @@ async def _write_sale(connection: Connection, access: Access, order: Order, sale
         purchase = NewPurchase(sold.purchase_id, order.member_id, order.location_id, sale.line)
         await purchases.insert(connection, access, purchase)
         membership = NewMembership(sold.membership_id, order.member_id, order.product_id, renews_at, sale.membership)
-        await sales.insert_membership(connection, access, membership)
-        await sales.record(connection, access, sold.membership_id, sold.purchase_id, sale.price.id)
+        await purchases.insert_membership(connection, access, membership)
+        await purchases.record(connection, access, sold.membership_id, sold.purchase_id, sale.price.id)
     await emit_event(connection, access, EventType.MEMBERSHIP_CREATED, sold.membership_id)
     await emit_event(connection, access, EventType.PURCHASE_CREATED, sold.purchase_id)
     return sold

@@ -12,8 +12,7 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EventType
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
-from studiogate.domain.webhooks.retry_schedule import MAX_ENDPOINTS, MAX_WAITING
-from studiogate.domain.webhooks.signing import new_secret
+from studiogate.domain.webhooks.deliveries import MAX_ENDPOINTS, MAX_WAITING, new_secret
 from studiogate.flows import retry
 from studiogate.flows.changes import audited, record, record_creation
 from studiogate.storage import event_changes, event_numbering, events, secret_key

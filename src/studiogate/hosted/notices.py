@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from studiogate.domain.forms.acceptance import NotAccepting
+from studiogate.domain.forms.states import NotAccepting
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.storage.forms.hosted import PageForm, PageStudio
 

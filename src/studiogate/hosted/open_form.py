@@ -8,8 +8,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, visitor_access
 from studiogate.domain.encryption import Sealer
-from studiogate.domain.forms.acceptance import closed_reason
 from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, read_link
+from studiogate.domain.forms.states import closed_reason
 from studiogate.flows.forms.submit import reason_against
 from studiogate.hosted.notices import Notice, Reason, notice, reason_of
 from studiogate.hosted.request import VisitorRequest

@@ -4,8 +4,7 @@ import gzip
 import re
 from typing import Any
 
-from studiogate.domain.forms.redirect_urls import origin_of
-from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.forms.settings import FormSettings, origin_of
 from studiogate.domain.logos import logo_path
 from studiogate.hosted.compressed_page import CompressedPage
 from studiogate.hosted.field_views import FieldView

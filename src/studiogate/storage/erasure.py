@@ -11,7 +11,7 @@ from studiogate.domain.erasure import ADDRESS_DOMAIN, EVENTS_OF_PEOPLE, FIRST_NA
 from studiogate.domain.json_values import json_text
 from studiogate.storage.csv_import import ERASED_ID
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.person_rows import PersonRows
+from studiogate.storage.people import PersonRows
 
 MEMBER = f"""
     update members set first_name = '{FIRST_NAME}', last_name = '{LAST_NAME}', email = null, phone = null,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage import person_rows
+from studiogate.storage import people
 from studiogate.storage.db.pool import Connection
 
 # Each row as it is stored, without the studio's id; $2 is the member, $3 the email or null, $4 the leads and $5 the
@@ -96,7 +96,7 @@ class Person(NamedTuple):
 async def read_person(connection: Connection, access: Access, member_id: UUID, email: str | None) -> Person:
     """Read everything about a member. The member must be locked; other rows are read in one transaction."""
     sections = {}
-    leads, submissions = await person_rows.leads_and_submissions(connection, access, member_id, email)
+    leads, submissions = await people.leads_and_submissions(connection, access, member_id, email)
     for name, query in QUERIES.items():
         rows = await connection.fetch(query, access.studio_id, member_id, email, leads, submissions)
         sections[name] = [json.loads(row["row"]) for row in rows]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage import person_rows
+from studiogate.storage import people
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE
 
@@ -135,7 +135,7 @@ SHARED_CLASSES = """
 
 async def counts(connection: Connection, access: Access, member_id: UUID, email: str | None) -> Record:
     """Return how many rows of each kind a member has."""
-    found = await person_rows.leads_and_submissions(connection, access, member_id, email)
+    found = await people.leads_and_submissions(connection, access, member_id, email)
     (row,) = await connection.fetch(COUNTS, access.studio_id, member_id, *found)
     return row
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from studiogate.domain import membership_changes, memberships, purchases
 from studiogate.domain.bookings import states
 from studiogate.domain.fields.catalog import PurchaseStatus
-from studiogate.domain.forms import submissions
+from studiogate.domain.forms.states import COUNTED, SubmissionStatus
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import UNLIMITED
 
@@ -38,5 +38,5 @@ STATUS_DISPLAY_ORDER = _literals(memberships.STATUS_DISPLAY_ORDER)
 
 # Purchases, submissions of forms, and roles of staff.
 WAIVABLE = _among(PurchaseStatus, purchases.WAIVABLE)
-COUNTED_SUBMISSION = _among(submissions.SubmissionStatus, submissions.COUNTED)
+COUNTED_SUBMISSION = _among(SubmissionStatus, COUNTED)
 UNLIMITED_ROLE = _among(Role, UNLIMITED)

@@ -10,7 +10,6 @@ import structlog
 from studiogate import clock, telemetry
 from studiogate.flows import mails
 from studiogate.flows.bookings import mails as member_mails
-from studiogate.flows.forms import link_mails
 from studiogate.flows.forms import mails as form_mails
 from studiogate.flows.mails import ClaimedMail
 from studiogate.flows.retry import for_each_studio
@@ -69,7 +68,7 @@ async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
     until = clock.monotonic() + mails.LEASE_SECONDS - TIMEOUT_SECONDS
     links = form_mails.Links(known_address(runtime.settings), runtime.sealer)
     claimed = await form_mails.claim(runtime.database, studio_id, AT_ONCE, links)
-    claimed += await link_mails.claim(runtime.database, studio_id, AT_ONCE, links)
+    claimed += await form_mails.claim_links(runtime.database, studio_id, AT_ONCE, links)
     claimed += await member_mails.claim(runtime.database, studio_id, AT_ONCE)
     claimed += await staff_mails.claim(runtime.database, studio_id, AT_ONCE, links.origin)
     for tried, mail in enumerate(claimed):

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import httpcore2
 
 from studiogate import API_VERSION, clock
-from studiogate.domain.webhooks.retry_schedule import ATTEMPT_SECONDS, Attempted
-from studiogate.domain.webhooks.signing import signed_headers
+from studiogate.domain.webhooks.deliveries import ATTEMPT_SECONDS, Attempted, signed_headers
 from studiogate.flows.resolver import DeniedAddressError, Resolver, UnknownNameError
 
 KEPT_BYTES = 1024

@@ -14,7 +14,7 @@ import structlog
 from studiogate import clock, telemetry
 from studiogate.domain.access import system_access
 from studiogate.domain.encryption import SealError
-from studiogate.domain.webhooks.retry_schedule import Attempted, judge
+from studiogate.domain.webhooks.deliveries import Attempted, judge
 from studiogate.flows import deliveries
 from studiogate.flows.deliveries import Claimed, Settled
 from studiogate.flows.webhooks import purpose_of

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.fields.catalog import PurchaseStatus
-from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause

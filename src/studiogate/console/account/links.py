@@ -11,7 +11,7 @@ from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import passwords
 from studiogate.flows.staff import sign_in as flow
 from studiogate.flows.staff.passwords import Acceptance
-from studiogate.flows.staff.visits import Started, open_link
+from studiogate.flows.staff.sessions import Started, open_link
 from studiogate.storage.accounts.links import StoredLink
 from studiogate.web.response import Answer
 

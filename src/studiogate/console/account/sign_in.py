@@ -9,8 +9,8 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.tokens import token_hash
 from studiogate.flows.staff import sessions
 from studiogate.flows.staff import sign_in as flow
+from studiogate.flows.staff.sessions import Started, Visit
 from studiogate.flows.staff.sign_in import Credentials
-from studiogate.flows.staff.visits import Started, Visit
 from studiogate.web.response import Answer, Header
 
 HOME = "/console/"

@@ -18,8 +18,8 @@ from studiogate.console.framework.page import page
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.staff import Permission
 from studiogate.flows.staff.sessions import still_permits
-from studiogate.storage import class_changes, events
-from studiogate.storage.class_changes import ClassChanges
+from studiogate.storage import class_clock, events
+from studiogate.storage.class_clock import ClassChanges
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
 from studiogate.web.response import Answer, as_json
 
@@ -96,7 +96,7 @@ def _since(request: ConsoleRequest, resumed: str = "") -> int | None:
 
 async def _read(request: ConsoleRequest, since: int) -> ClassChanges:
     async with request.database.connection() as connection:
-        return await class_changes.changed_since(connection, request.access, since)
+        return await class_clock.changed_since(connection, request.access, since)
 
 
 class _Reader:

@@ -10,7 +10,7 @@ from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.forms import link_address
-from studiogate.domain.forms.link_mails import LINK_LIFE
+from studiogate.domain.forms.signed_links import LINK_LIFE
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.forms import staff as forms

@@ -13,8 +13,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import MEMBER, PAGE, address
 from studiogate.domain.fields.documents import CONSENT_TEXTS
-from studiogate.domain.forms.link_mails import LINK_LIFE
-from studiogate.domain.forms.signed_links import Link, link_path, make_link, open_link_secret
+from studiogate.domain.forms.signed_links import LINK_LIFE, Link, link_path, make_link, open_link_secret
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, fault, refused
@@ -22,7 +21,7 @@ from studiogate.flows.forms import staff as flows
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.storage import member_profile as storage
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.forms import read as forms
+from studiogate.storage.forms import save as forms
 from studiogate.storage.forms.hosted import FormLinkFacts
 from studiogate.web.public_address import known_address
 from studiogate.web.response import Answer

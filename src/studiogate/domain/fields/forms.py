@@ -13,7 +13,7 @@ from studiogate.domain.fields import (
     required,
 )
 from studiogate.domain.fields import readers as v
-from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.domain.forms.states import SubmissionStatus
 
 # The form as it was at each version: submissions refer to the one that they were made with.
 VERSIONS = Section(

@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from studiogate.domain.forms.redirect_urls import encoded_url
+from studiogate.domain.forms.settings import encoded_url
 from studiogate.domain.forms.values import as_instant
 from studiogate.domain.instants import instant_text
 from studiogate.domain.json_values import json_text

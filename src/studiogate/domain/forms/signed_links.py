@@ -5,8 +5,7 @@
     token          issued.nonce.signature          proves that it was issued with this form's page, and when
 
 All are bound to one form of one studio by the signature alone, to keep them short. The key is the studio's secret; a
-purpose is prepended to the signed text, so that one kind cannot be used as another.
-"""
+purpose is prepended to the signed text, so that one kind cannot be used as another."""
 
 import base64
 import binascii
@@ -14,13 +13,16 @@ import hashlib
 import hmac
 import re
 import secrets
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.encryption import Sealer
+from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.forms.states import NotAccepting, closed_reason, not_accepting
+from studiogate.domain.refusals import Code, Fault, Refusal
 
 SECRET_BYTES = 32
 _SECONDS = re.compile(r"[0-9]{1,11}", re.ASCII)
@@ -133,3 +135,51 @@ def is_sealed_link(stored: bytes) -> bool:
 def open_link_secret(sealer: Sealer, studio_id: UUID, stored: bytes) -> bytes:
     """Return the secret that signs a studio's form links, whether it is stored sealed or in plain text."""
     return sealer.open(stored, link_purpose(studio_id)) if is_sealed_link(stored) else stored
+
+
+LINK_LIFE = timedelta(days=7)
+MAX_LINK_LIFE = timedelta(days=366)
+# Per member: a mail that was asked for again and again must not flood a mailbox.
+LINKS_PER_HOUR = 3
+LIMIT = "form_links_per_hour"
+NO_ADDRESS = Fault(("email",), "value_error", "is missing: enter one for the member, or hand the link over yourself")
+
+
+def refused_life(life: timedelta) -> Refusal | None:
+    """Refuse a link that opens the form for too long, or not at all."""
+    if timedelta(0) < life <= MAX_LINK_LIFE:
+        return None
+    wrong = f"must be in the future, at most {MAX_LINK_LIFE.days} days from now"
+    return Refusal(Code.VALIDATION_ERROR, faults=(Fault(("expires_at",), "value_error", wrong),))
+
+
+class Delivery(NamedTuple):
+    """What decides whether a queued mail is still sent."""
+
+    email: str | None
+    form_status: str
+    settings: FormSettings
+    expires_at: datetime
+    now: datetime
+
+
+def queue_refusal(email: str | None, against: NotAccepting | None, within_the_hour: int) -> Refusal | None:
+    """Return why a link is not mailed. ``against``: why the form would take no submission from this address;
+    ``within_the_hour``: how many links were mailed to the member lately."""
+    if email is None:
+        return Refusal(Code.VALIDATION_ERROR, faults=(NO_ADDRESS,))
+    if against is not None:
+        return not_accepting(against)
+    if within_the_hour >= LINKS_PER_HOUR:
+        return Refusal(Code.LIMIT_REACHED, {"limit": LIMIT, "maximum": LINKS_PER_HOUR})
+    return None
+
+
+def problem_of(delivery: Delivery) -> str | None:
+    """Return why a queued mail is not sent any more, or None: its link would not open the form."""
+    if delivery.email is None:
+        return "no address"
+    if delivery.expires_at <= delivery.now:
+        return "the link has expired"
+    closed = closed_reason(delivery.form_status, delivery.settings, delivery.now)
+    return None if closed is None else f"the form is {closed.value.replace('_', ' ')}"

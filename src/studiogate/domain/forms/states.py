@@ -1,10 +1,17 @@
-"""Slugs and states of forms."""
+"""States of forms and submissions, slugs, and whether a form is visible and accepts submissions."""
 
+import hashlib
+import json
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
+from uuid import UUID
 
+from studiogate.domain.access import Access, Actor, Scope
+from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.names import MAX_NAME
 from studiogate.domain.refusals import Code, Refusal
 
@@ -49,3 +56,80 @@ def transition_refusal(before: str, after: str, *, has_submissions: bool) -> Ref
     if before == after or back or ONWARD[FormStatus(before)] == after:
         return None
     return Refusal(Code.INVALID_TRANSITION, {"from": before, "to": after}, "status")
+
+
+CONFIRMATIONS_PER_HOUR = 3
+
+
+class SubmissionStatus(StrEnum):
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    REJECTED = "rejected"
+    SPAM = "spam"
+
+
+# The submissions that count against a form's limits and satisfy a waiver.
+COUNTED = frozenset({SubmissionStatus.PENDING, SubmissionStatus.CONFIRMED})
+
+
+def is_verified_by_origin(access: Access, linked_member: UUID | None) -> bool:
+    """Return whether the origin of a submission verifies its email: a key, staff or a member's signed link does. A
+    visitor who types an email need not be its owner."""
+    return access.actor is not Actor.VISITOR or linked_member is not None
+
+
+def page_key(token: str, email: str, name: str | None, data: Mapping[str, Any], file_keys: Collection[str]) -> bytes:
+    """Return a digest that is equal for two submissions of the same page with the same answers.
+
+    A browser that sends a page again uploads its files again, so only the number of files is included.
+    """
+    answers = {key: len(value) if key in file_keys else value for key, value in data.items()}
+    return hashlib.sha256(json.dumps([token, email, name, answers], sort_keys=True).encode()).digest()
+
+
+def submission_transition_refusal(before: str, after: SubmissionStatus) -> Refusal | None:
+    """Refuse to return to pending: staff can change a decision, but not withdraw it."""
+    if after is not SubmissionStatus.PENDING or before == after:
+        return None
+    return Refusal(Code.INVALID_TRANSITION, {"from": before, "to": after.value}, "status")
+
+
+class NotAccepting(StrEnum):
+    """Why a form accepts no submission: ``details.reason`` of ``form_not_accepting_submissions``."""
+
+    NOT_PUBLISHED = "not_published"
+    NOT_OPEN_YET = "not_open_yet"
+    CLOSED = "closed"
+    FULL = "full"
+    ALREADY_SUBMITTED = "already_submitted"
+
+
+def manages_forms(access: Access) -> bool:
+    """Return whether this access includes unpublished forms and the settings that are internal to the studio."""
+    return Scope.FORMS_WRITE in access.scopes
+
+
+def exists_for(access: Access, status: str) -> bool:
+    """Return whether a form with this status is visible to this access."""
+    return status == FormStatus.PUBLISHED or manages_forms(access)
+
+
+def closed_reason(status: str, settings: FormSettings, now: datetime) -> NotAccepting | None:
+    """Return why the form accepts no submissions at this time, other than being full; None if it accepts them."""
+    if status != FormStatus.PUBLISHED:
+        return NotAccepting.NOT_PUBLISHED
+    if settings.opens_at is not None and now < settings.opens_at:
+        return NotAccepting.NOT_OPEN_YET
+    return None if settings.open_at(now) else NotAccepting.CLOSED
+
+
+def count_reason(settings: FormSettings, *, has_submitted: bool, in_all: int) -> NotAccepting | None:
+    """Return why the form accepts no further submission, or None. ``has_submitted``: this email has submitted before;
+    ``in_all``: the number of submissions so far."""
+    if has_submitted and not settings.allow_multiple:
+        return NotAccepting.ALREADY_SUBMITTED
+    return None if settings.has_room_after(in_all) else NotAccepting.FULL
+
+
+def not_accepting(reason: NotAccepting) -> Refusal:
+    return Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS, {"reason": reason.value})

@@ -3,8 +3,7 @@
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.forms.acceptance import NotAccepting, not_accepting
-from studiogate.domain.forms.submissions import SubmissionStatus, transition_refusal
+from studiogate.domain.forms.states import NotAccepting, SubmissionStatus, not_accepting, submission_transition_refusal
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import retry
@@ -75,7 +74,7 @@ async def decide(
     kept = await _locked(connection, access, submission_id)
     if kept is None:
         return NOT_FOUND
-    refusal = transition_refusal(kept.status, status)
+    refusal = submission_transition_refusal(kept.status, status)
     if refusal is not None:
         return refusal
     async with recorded(connection, access, ACTIONS[status], Subject("submission", submission_id)):

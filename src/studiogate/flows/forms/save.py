@@ -21,7 +21,7 @@ from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.flows.changes import audited_key, changing, emit_event, record_creation_by_key
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, TransactionConflictError
-from studiogate.storage.forms import read
+from studiogate.storage.forms import save
 from studiogate.storage.forms import save as storage
 from studiogate.storage.forms.save import FormContent
 
@@ -70,7 +70,7 @@ async def update(connection: Connection, access: Access, form_id: str, given: Ma
     if refusal is not None:
         return refusal
     if same_json(asdict(after), asdict(before)):
-        return await read.read_form(connection, access, form_id) or NOT_FOUND
+        return await save.read_form(connection, access, form_id) or NOT_FOUND
     async with audited_key(connection, access, "form.change", Subject("form", UUID(form_id))):
         for content in _steps(before, after):
             async with changing(connection, access, EventType.FORM_UPDATED, UUID(form_id)):

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.form_body import read_form
-from studiogate.domain.forms.acceptance import not_accepting
-from studiogate.domain.forms.link_mails import LINK_LIFE, queue_refusal, refused_life
+from studiogate.domain.forms.signed_links import LINK_LIFE, queue_refusal, refused_life
+from studiogate.domain.forms.states import not_accepting
 from studiogate.domain.people import masked_email
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
@@ -18,7 +18,7 @@ from studiogate.flows.changes import audited, record, record_creation
 from studiogate.flows.forms import save
 from studiogate.flows.forms.save import FormToSave
 from studiogate.flows.forms.submit import reason_against
-from studiogate.flows.members.locked import locked_member
+from studiogate.flows.members.create import locked_member
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject

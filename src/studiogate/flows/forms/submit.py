@@ -6,29 +6,32 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
-from studiogate.domain.forms.acceptance import (
+from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answers import Judgement, judge, named_uploads
+from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.forms.states import (
+    CONFIRMATIONS_PER_HOUR,
     NotAccepting,
     closed_reason,
     count_reason,
     exists_for,
+    is_verified_by_origin,
     not_accepting,
+    page_key,
 )
-from studiogate.domain.forms.answer_checks import Setting
-from studiogate.domain.forms.answers import Judgement, judge, named_uploads
-from studiogate.domain.forms.submissions import is_verified_by_origin, page_key
 from studiogate.domain.forms.upload_limits import file_keys, too_many_files
 from studiogate.domain.ids import parse_id
 from studiogate.domain.leads import FormSubmission
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
 from studiogate.flows import changes, leads, retry
-from studiogate.flows.forms import mail_queue
-from studiogate.storage import people
+from studiogate.storage import mails, people
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit as storage
 from studiogate.storage.forms.hosted import PageForm
 from studiogate.storage.forms.submit import FormSituation, NewSubmission
+from studiogate.storage.mails import QueuedMail
 
 BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be a valid email address")
 
@@ -75,7 +78,7 @@ async def submit(
     if access.actor is Actor.PARTNER:
         await changes.record(connection, access, "submission.create", "submission", made.id)
     if mails:
-        await mail_queue.queue(connection, access, form.settings, made.id, email)
+        await queue_mails(connection, access, form.settings, made.id, email)
     return wire
 
 
@@ -192,3 +195,25 @@ def _new_submission(
         sender.lead_id,
         sender.verified,
     )
+
+
+async def queue_mails(
+    connection: Connection, access: Access, settings: FormSettings, submission_id: UUID, submitter: str
+) -> None:
+    """Queue the mails of a submission. Must run inside a transaction. Confirmations per address and hour are limited: a
+    form must not be a way to flood somebody's mailbox."""
+    wanted = wanted_mails(settings, submitter)
+    if settings.send_confirmation_email:
+        sent = await mails.lock_and_count_confirmations(connection, access, submitter)
+        if sent >= CONFIRMATIONS_PER_HOUR:
+            wanted = [mail for mail in wanted if mail.kind != "confirmation"]
+    if wanted:
+        await mails.queue(connection, access, submission_id, wanted)
+
+
+def wanted_mails(settings: FormSettings, submitter: str) -> list[QueuedMail]:
+    to_studio = settings.notification_emails if settings.notify_on_submit else ()
+    wanted = [QueuedMail("notification", email) for email in to_studio]
+    if settings.send_confirmation_email:
+        wanted.append(QueuedMail("confirmation", submitter))
+    return wanted

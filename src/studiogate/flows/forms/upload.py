@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, exists_for, not_accepting
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.file_content import accepted, examine, plain_filename
+from studiogate.domain.forms.states import NotAccepting, closed_reason, exists_for, not_accepting
 from studiogate.domain.forms.upload_limits import DEFAULT_MAX_FILE_SIZE, MEBIBYTE, UploadQuota, size_limit
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal, faulty
 from studiogate.settings import Settings

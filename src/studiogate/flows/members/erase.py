@@ -24,12 +24,12 @@ from studiogate.flows.bookings import staff_bookings
 from studiogate.flows.changes import changing, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import erasure as storage
-from studiogate.storage import event_numbering, members, memberships, person_rows
+from studiogate.storage import event_numbering, members, memberships, people
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.erasure import LoggedEvent
-from studiogate.storage.person_rows import LiveBooking, PersonRows
+from studiogate.storage.people import LiveBooking, PersonRows
 from studiogate.storage.upload_folder import UploadFolder
 
 
@@ -50,15 +50,15 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
     refusal = access.refusal_without_all_locations(Permission.MEMBERS_ERASE)
     if refusal is not None:
         return refusal
-    ahead = await person_rows.lock_with_classes(connection, access, [member_id], ATTENDABLE, True)
+    ahead = await people.lock_with_classes(connection, access, [member_id], ATTENDABLE, True)
     kept = await members.lock_member(connection, access, member_id)
     if kept is None:
         return Refusal(Code.NOT_FOUND)
     if kept.erased:
         return Refusal(Code.INVALID_TRANSITION, {"from": "erased", "to": "erased"})
     email = kept.profile.email
-    await person_rows.lock_emails(connection, access, [] if email is None else [email])
-    rows = await person_rows.rows_of_person(connection, access, member_id, email)
+    await people.lock_emails(connection, access, [] if email is None else [email])
+    rows = await people.rows_of_person(connection, access, member_id, email)
     live = await _live_memberships(connection, access, rows.memberships, kept.now)
     # One event per membership, with the credits that its cancelled bookings return.
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *live):

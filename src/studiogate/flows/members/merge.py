@@ -18,16 +18,14 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.changes import changing, recorded
-from studiogate.flows.members.lead_follows import lead_follows
-from studiogate.flows.members.locked import locked_member
-from studiogate.flows.people import members_appeared
+from studiogate.flows.members.create import lead_follows, locked_member, members_appeared
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.storage import audit, members, person_rows
+from studiogate.storage import audit, members, people
 from studiogate.storage import person_merge as storage
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import KeptMember
-from studiogate.storage.person_rows import LiveBooking, PersonRows
+from studiogate.storage.people import LiveBooking, PersonRows
 
 SAME = refused(fault("merged_id", "must be another member"))
 
@@ -49,7 +47,7 @@ async def merge(connection: Connection, access: Access, kept_id: UUID, merged_id
     refusal = SAME if kept_id == merged_id else access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
         return refusal
-    live = await person_rows.lock_with_classes(connection, access, [kept_id, merged_id], LIVE, False)
+    live = await people.lock_with_classes(connection, access, [kept_id, merged_id], LIVE, False)
     kept = await locked_member(connection, access, kept_id)
     other = await locked_member(connection, access, merged_id)
     if isinstance(kept, Refusal):
@@ -60,8 +58,8 @@ async def merge(connection: Connection, access: Access, kept_id: UUID, merged_id
     if refusal is not None:
         return refusal
     emails = [each for each in (kept.profile.email, other.profile.email) if each is not None]
-    await person_rows.lock_emails(connection, access, emails)
-    rows = await person_rows.rows_of_person(connection, access, merged_id, other.profile.email)
+    await people.lock_emails(connection, access, emails)
+    rows = await people.rows_of_person(connection, access, merged_id, other.profile.email)
     return await _merge(connection, access, kept, other, rows)
 
 

@@ -13,14 +13,11 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused, refused_reason
 from studiogate.flows.changes import audited, record_creation, recorded
-from studiogate.flows.members.create import MemberToCreate, member_exists
+from studiogate.flows.members.create import MemberToCreate, lead_follows, locked_member, member_exists, members_appeared
 from studiogate.flows.members.create import create as create_member
-from studiogate.flows.members.lead_follows import lead_follows
-from studiogate.flows.members.locked import locked_member
-from studiogate.flows.people import members_appeared
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import members as storage
-from studiogate.storage import person_rows, studio
+from studiogate.storage import people, studio
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import KeptMember
@@ -83,7 +80,7 @@ async def change_within(
 async def _email_refusal(connection: Connection, access: Access, kept: KeptMember, profile: Profile) -> Refusal | None:
     """Lock the emails that the member has and will have, and refuse one that another member has."""
     emails = {kept.profile.email, profile.email} - {None} if _appears(kept.profile, profile) else set()
-    await person_rows.lock_emails(connection, access, [each for each in emails if each is not None])
+    await people.lock_emails(connection, access, [each for each in emails if each is not None])
     if profile.email is None:
         return None
     owner = await storage.member_with_email(connection, access, profile.email)

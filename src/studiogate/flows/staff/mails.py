@@ -9,7 +9,7 @@ from uuid import UUID
 from studiogate.domain.access import system_access
 from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, link_path, may_still_be_mailed
 from studiogate.flows.mails import LEASE_SECONDS, Body, ClaimedMail, Envelope, Mailbox, write_mail
-from studiogate.flows.staff.visits import issue_link
+from studiogate.flows.staff.sessions import issue_link
 from studiogate.storage import staff
 from studiogate.storage.accounts.links import NOT_NEEDED
 from studiogate.storage.db.pool import Connection, Database, Record

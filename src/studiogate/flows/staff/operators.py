@@ -9,7 +9,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.roles import refusal_without_owner
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import changes
-from studiogate.flows.staff.visits import IssuedLink, issue_link
+from studiogate.flows.staff.sessions import IssuedLink, issue_link
 from studiogate.storage import staff
 from studiogate.storage.accounts import accounts, links, sessions
 from studiogate.storage.accounts.accounts import Account

@@ -10,8 +10,8 @@ from studiogate.domain.staff.passwords import password_faults
 from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose, hash_of_own, new_token
 from studiogate.flows.staff import hashing
-from studiogate.flows.staff.sessions import SignedIn
-from studiogate.flows.staff.visits import (
+from studiogate.flows.staff.sessions import (
+    SignedIn,
     Started,
     Visit,
     count_attempt,

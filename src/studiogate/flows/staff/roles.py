@@ -13,7 +13,7 @@ from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import changes
 from studiogate.flows.changes import audited
 from studiogate.flows.staff.operators import RESET_LINK
-from studiogate.flows.staff.visits import IssuedLink, issue_link
+from studiogate.flows.staff.sessions import IssuedLink, issue_link
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import staff
 from studiogate.storage.accounts import accounts, links, sessions

@@ -11,8 +11,7 @@ from studiogate.domain.staff.second_factor import (
     secret_text,
     totp_purpose,
 )
-from studiogate.flows.staff.sessions import SignedIn
-from studiogate.flows.staff.visits import Visit, record_everywhere
+from studiogate.flows.staff.sessions import SignedIn, Visit, record_everywhere
 from studiogate.storage import secret_key
 from studiogate.storage.accounts import accounts
 

@@ -22,7 +22,7 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff import hashing, roles
 from studiogate.flows.staff.passwords import name_faults
 from studiogate.flows.staff.roles import NO_EMAIL, Invitation
-from studiogate.flows.staff.visits import Started, Visit, start_session
+from studiogate.flows.staff.sessions import Started, Visit, start_session
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.console import lock_set_up

@@ -11,8 +11,7 @@ from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import changes
 from studiogate.flows.staff import hashing
-from studiogate.flows.staff.sessions import SignedIn
-from studiogate.flows.staff.visits import Started, Visit, count_attempt, open_link, start_session
+from studiogate.flows.staff.sessions import SignedIn, Started, Visit, count_attempt, open_link, start_session
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.db.pool import Connection

@@ -9,7 +9,7 @@ from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults, place_of, row_of
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.flows.bookings.staff import fill_free_seats
-from studiogate.flows.people import members_appeared
+from studiogate.flows.members.create import members_appeared
 from studiogate.flows.studio_file import announce, payments, record, series, submissions
 from studiogate.flows.studio_file.files import FilesBeside, take_files
 from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refused

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.forms.acceptance import manages_forms
+from studiogate.domain.forms.states import manages_forms
 from studiogate.domain.forms.upload_limits import UploadUsage
 from studiogate.domain.retention import WAITING_UPLOAD_HOURS
 from studiogate.storage.db.ids import new_id

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.webhooks.retry_schedule import FAILING_SLOWS, LEASE, Attempted, Verdict
+from studiogate.domain.webhooks.deliveries import FAILING_SLOWS, LEASE, Attempted, Verdict
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import EVENT

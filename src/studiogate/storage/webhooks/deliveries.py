@@ -9,7 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import DAYS_KEPT
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.retry_schedule import MAX_WAITING
+from studiogate.domain.webhooks.deliveries import MAX_WAITING
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, Resource, read_one, read_page
 

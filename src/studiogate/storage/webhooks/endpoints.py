@@ -10,7 +10,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.retry_schedule import BOTH_SECRETS, FAILING_DISABLES, MAX_REPLACED_SECRETS
+from studiogate.domain.webhooks.deliveries import BOTH_SECRETS, FAILING_DISABLES, MAX_REPLACED_SECRETS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.resources import ENDPOINT

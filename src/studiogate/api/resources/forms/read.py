@@ -11,7 +11,7 @@ from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, also_needs, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
-from studiogate.storage.forms import read as storage
+from studiogate.storage.forms import save as storage
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.FORMS_READ)]

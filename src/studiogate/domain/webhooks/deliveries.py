@@ -1,10 +1,32 @@
-"""When a delivery is attempted, retried and abandoned."""
+"""Deliveries of webhooks: their signatures (Standard Webhooks), and when a failed one is tried again."""
 
+import base64
 import random
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Literal
+
+from standardwebhooks import Webhook
+
+SECRET_BYTES = 32
+
+
+def new_secret() -> str:
+    return "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signed_headers(whsecs: Sequence[str], message_id: str, now: datetime, body: str) -> list[tuple[bytes, bytes]]:
+    """Return the three headers of Standard Webhooks, with one signature per currently valid secret (``whsecs``)."""
+    signatures = " ".join(Webhook(each).sign(message_id, now, body) for each in whsecs)
+    return [
+        (b"webhook-id", message_id.encode()),
+        (b"webhook-timestamp", str(int(now.timestamp())).encode()),
+        (b"webhook-signature", signatures.encode()),
+    ]
+
 
 ATTEMPT_SECONDS = 15.0
 LEASE = timedelta(seconds=ATTEMPT_SECONDS + 10)
