@@ -16,9 +16,8 @@ from studiogate.domain.forms.canonical import MAX_DEFINITION
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
 from studiogate.domain.forms.signed_links import Link, make_link
 from studiogate.hosted.app import HostedApp
-from studiogate.hosted.compressed_page import compress_around
-from studiogate.hosted.option_markup import options_of
-from studiogate.hosted.page_cache import PageCache
+from studiogate.hosted.field_views import options_of
+from studiogate.hosted.page_cache import PageCache, compress_around
 from studiogate.runtime import Runtime
 from tests.support.asgi import AsgiResponse, ask
 from tests.support.counted_work import counted

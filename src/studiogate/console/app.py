@@ -9,7 +9,7 @@ import structlog
 
 from studiogate import clock, telemetry
 from studiogate.console import navigation, screens
-from studiogate.console.framework import assets, checks, csrf, resume, sending
+from studiogate.console.framework import checks, csrf, refusals, sending, templating
 from studiogate.console.framework.page import PREFIX, Audience, Match, RouteTable
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import ConsoleRequest, Refused, is_own_path
@@ -57,7 +57,7 @@ class ConsoleApp:
         routes = screens.routes()
         self._table = RouteTable(routes)
         self._entries = navigation.entries_of([route.path for route in routes if route.method == "GET"])
-        assets.ASSETS.read()
+        templating.ASSETS.read()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -83,9 +83,9 @@ class ConsoleApp:
 
     async def _answer(self, exchange: Exchange) -> Answer:
         console, request = exchange.console, exchange.console.http
-        if request.path.startswith(assets.PREFIX):
+        if request.path.startswith(templating.PREFIX):
             exchange.route = "/console/assets"
-            found = assets.find(request.path, zipped=request.takes_gzip)
+            found = templating.find(request.path, zipped=request.takes_gzip)
             return found or console.not_found()
         admitted = await checks.admit(self._runtime, request, self._buckets)
         console.person, console.navigation = admitted.person, self._entries
@@ -183,7 +183,7 @@ def _of_earlier_session(console: ConsoleRequest) -> Answer:
         answer = console.refused(checks.EXPIRED_PAGE)
         body = console.fragment("ui/refusal.html", refusal=why).body
         return answer._replace(body=body, headers=(*answer.headers, (b"hx-trigger", event)))
-    kept = resume.unpacked(resume.packed(console.posted.typed_and_token))
+    kept = refusals.unpacked(refusals.packed(console.posted.typed_and_token))
     values = {"target": console.http.path, "fields": kept, "question": ASK_TO_SEND.format(**names)}
     return console.render("account/send_kept.html", status=403, **values)
 

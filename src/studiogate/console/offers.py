@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.console.framework import paging
-from studiogate.console.framework.paging import Row, rows_of
+from studiogate.console.framework.page import Row, page_of, rows_of
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
@@ -41,7 +40,7 @@ async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayCl
     """Return a page of what the person can sell, or only of what is sold where a class takes place and covers it."""
     location_id = None if class_ is None else class_.location_id
     access: Access = request.access if location_id is None else request.access.within([location_id])
-    found = rows_of(await catalog.list_products(connection, access, paging.page_of(request), True))
+    found = rows_of(await catalog.list_products(connection, access, page_of(request), True))
     limits = await catalog.price_limits(connection, access, [UUID(each["id"]) for each in found.rows])
     names = {} if location_id is not None else {each.id: each.name for each in request.frame.locations}
     offers = [

@@ -8,8 +8,8 @@ from studiogate import clock, telemetry
 from studiogate.domain.addresses import owner_of
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
-from studiogate.hosted import assets, bot_protection, pages, show_form
-from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
+from studiogate.hosted import bot_protection, pages, templating
+from studiogate.hosted.messages import Notice, NoticeError, Reason, notice
 from studiogate.hosted.open_form import Opened, Source, find, is_embedded, is_slug, open_form
 from studiogate.hosted.page_cache import PageCache
 from studiogate.hosted.request import BodyError, VisitorRequest
@@ -57,7 +57,7 @@ class HostedApp:
         self._runtime = runtime
         self._buckets = buckets or Buckets()
         self._pages = PageCache()
-        assets.ASSETS.read()
+        templating.ASSETS.read()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -87,7 +87,7 @@ class HostedApp:
 
     async def _answer(self, request: VisitorRequest) -> Answer:
         reading = request.method in READS
-        asset = assets.find(request.path, zipped=request.takes_gzip) if reading else None
+        asset = templating.find(request.path, zipped=request.takes_gzip) if reading else None
         if asset is not None:
             return asset
         place = request.path.split("/")[2:]
@@ -111,14 +111,14 @@ class HostedApp:
             return self._noticed(request, Reason.UNKNOWN)
         async with self._runtime.database.connection() as connection:
             found = await logos.find_logo(connection, studio, name)
-        return self._noticed(request, Reason.UNKNOWN) if found is None else assets.image(found)
+        return self._noticed(request, Reason.UNKNOWN) if found is None else templating.image(found)
 
     async def _show(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         async with self._runtime.database.connection() as connection:
             opened = await open_form(Source(connection, self._runtime.sealer), request, studio, form)
         if isinstance(opened, Notice):
             return pages.notice_page(request, opened, embedded=is_embedded(request))
-        return show_form.show_fresh(request, opened, self._pages)
+        return pages.show_fresh(request, opened, self._pages)
 
     async def _open(
         self, request: VisitorRequest, studio: str, form: str, limit: Limit, *, sent: bool = False
@@ -181,7 +181,7 @@ async def _send(request: VisitorRequest, answer: Answer, request_id: str, send: 
 def _route(path: str) -> str:
     """Return the route pattern of a path, never the path itself."""
     place = path.split("/")[2:]
-    if path.startswith(assets.PREFIX) or path == assets.EMBED:
+    if path.startswith(templating.PREFIX) or path == templating.EMBED:
         return "/f/assets"
     if path.startswith(LOGO_PREFIX):
         return "/logo/{studio}/{name}"

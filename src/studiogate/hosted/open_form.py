@@ -11,7 +11,7 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.forms.acceptance import closed_reason
 from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, read_link
 from studiogate.flows.forms.submit import reason_against
-from studiogate.hosted.notices import Notice, Reason, notice, reason_of
+from studiogate.hosted.messages import Notice, Reason, notice, reason_of
 from studiogate.hosted.request import VisitorRequest
 from studiogate.hosted.steps import Plan, plan
 from studiogate.storage.db.pool import Connection

@@ -9,8 +9,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
 from studiogate.hosted import bot_protection, pages
-from studiogate.hosted.messages import size_in_words
-from studiogate.hosted.notices import Notice, NoticeError, Reason
+from studiogate.hosted.messages import Notice, NoticeError, Reason, size_in_words
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import input_name
 from studiogate.hosted.request import VisitorRequest

@@ -6,7 +6,7 @@ from studiogate.domain.forms.signed_links import LinkProblem, read_verification
 from studiogate.domain.refusals import Code
 from studiogate.flows.forms import review
 from studiogate.hosted import pages
-from studiogate.hosted.notices import Notice, Reason, notice
+from studiogate.hosted.messages import Notice, Reason, notice
 from studiogate.hosted.open_form import Source, find
 from studiogate.hosted.request import VisitorRequest
 from studiogate.runtime import Runtime

@@ -7,12 +7,10 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.console import resolutions
-from studiogate.console.framework import paging
 from studiogate.console.framework.formats import local
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import AFTER, action, page, page_of, rows_of, run
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.bookings.overrides import Override, can_override
 from studiogate.domain.refusals import Refusal
@@ -55,8 +53,8 @@ async def _choose(request: ConsoleRequest, connection: Connection, member: Recor
         location_id=None if place is None else str(place),
         status="scheduled",
     )
-    found = await schedule.list_classes(connection, request.access, paging.page_of(request), filters)
-    rows, more = paging.rows_of(found)
+    found = await schedule.list_classes(connection, request.access, page_of(request), filters)
+    rows, more = rows_of(found)
     return show(
         request,
         "members/book.html",
@@ -65,7 +63,7 @@ async def _choose(request: ConsoleRequest, connection: Connection, member: Recor
         day=day,
         before=None if day <= today else day - timedelta(days=1),
         after=day + timedelta(days=1),
-        more=more and urlencode({"day": day, **({"location": place} if place else {}), paging.AFTER: more}),
+        more=more and urlencode({"day": day, **({"location": place} if place else {}), AFTER: more}),
     )
 
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission

@@ -10,10 +10,9 @@ from tempfile import TemporaryFile
 from urllib.parse import quote
 from uuid import UUID
 
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.changes import show_member
 from studiogate.console.members.profile import address, member_of
 from studiogate.domain.refusals import Code, Refusal

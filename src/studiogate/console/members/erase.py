@@ -6,10 +6,9 @@ without the word is refused before.
 
 import structlog
 
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, Refused
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from studiogate.console.form_links import link_address
-from studiogate.console.framework import paging
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import AFTER, action, cursor_of, page, page_of, rows_of, run
 from studiogate.console.framework.parse import as_id, read_instant
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.form_values import PAGE
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.forms.link_mails import LINK_LIFE
@@ -87,8 +85,8 @@ async def show_link(request: ConsoleRequest) -> Answer:
 async def link(request: ConsoleRequest) -> Answer:
     """Make a link that opens a form for the member, or send it by email; the audit log says who did."""
     member_id, form_id = as_id(request.params["member_id"]), as_id(request.form.get("form_id"))
-    after = paging.cursor_of(request)
-    back = address(request.params["member_id"], "form-link") + (f"?{urlencode({paging.AFTER: after})}" if after else "")
+    after = cursor_of(request)
+    back = address(request.params["member_id"], "form-link") + (f"?{urlencode({AFTER: after})}" if after else "")
     if member_id is None or form_id is None:
         return request.refused(refused(fault("form_id", "Choose a form.")), back)
     if request.form.get("by") == "mail":
@@ -117,13 +115,13 @@ async def _link_page(request: ConsoleRequest, url: str | None) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        page = paging.page_of(request)
-        found = paging.rows_of(await forms.list_forms(connection, request.access, page, False))
+        page = page_of(request)
+        found = rows_of(await forms.list_forms(connection, request.access, page, False))
     here = address(member["id"], "form-link")
     values: dict[str, object] = {
         "sends_mail": _sends_mail(request),
         "options": [(each["id"], each["title"]) for each in found.rows],
         "after": page.cursor,
-        "more": found.next and f"{here}?{urlencode({paging.AFTER: found.next})}",
+        "more": found.next and f"{here}?{urlencode({AFTER: found.next})}",
     }
     return show(request, "members/form_link.html", member, url=url, days=LINK_LIFE.days, **values)

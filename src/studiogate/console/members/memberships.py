@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members import words
 from studiogate.console.members.form_values import only_faults, read_day, read_whole, value
 from studiogate.console.members.prices import with_renewal

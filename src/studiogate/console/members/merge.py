@@ -2,11 +2,10 @@
 
 from uuid import UUID
 
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission

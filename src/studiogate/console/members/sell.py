@@ -5,12 +5,10 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.console import offers
-from studiogate.console.framework import paging
 from studiogate.console.framework.formats import money
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import AFTER, action, cursor_of, page, run
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, own_page
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.form_values import only_faults, read_day, read_whole, value
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.refusals import Fault, Refusal
@@ -38,14 +36,14 @@ async def show_sale(request: ConsoleRequest) -> Answer:
         places=request.frame.locations,
         place_options=[(each.id, each.name) for each in request.frame.locations],
         next=own_page(request.query.get("next")),
-        after=paging.cursor_of(request),
+        after=cursor_of(request),
         more=found.next and _address(member["id"], own_page(request.query.get("next")), found.next),
     )
 
 
 def _address(member_id: UUID, wanted: str, after: str | None) -> str:
     """Return the address of the form, with the page to return to and the page of products."""
-    given = {"next": wanted, paging.AFTER: after}
+    given = {"next": wanted, AFTER: after}
     query = urlencode({name: each for name, each in given.items() if each})
     return address(member_id, "sell") + (f"?{query}" if query else "")
 
@@ -56,7 +54,7 @@ async def sell(request: ConsoleRequest) -> Answer:
     if member_id is None:
         return request.not_found()
     wanted = own_page(request.form.get("next"))
-    back = _address(member_id, wanted, paging.cursor_of(request))
+    back = _address(member_id, wanted, cursor_of(request))
     order = _order(request, member_id)
     if isinstance(order, Refusal):
         return request.refused(order, back)

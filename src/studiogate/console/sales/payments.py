@@ -3,10 +3,9 @@
 from urllib.parse import urlencode
 
 from studiogate.console.framework.formats import money
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import as_id, example_amount, read_amount
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members import words
 from studiogate.domain.catalog import ProductType
 from studiogate.domain.purchases import PurchaseStatus

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from studiogate.console.framework.formats import counted, day_and_time
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run, try_out
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import (
     FIELDS,
     ONLY_THIS,

@@ -5,10 +5,9 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.console.framework.formats import counted, full_date
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.responses import done

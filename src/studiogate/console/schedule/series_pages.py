@@ -6,11 +6,10 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.page import action, page, run
 from studiogate.console.framework.parse import DATES, as_id, read_date
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.responses import done

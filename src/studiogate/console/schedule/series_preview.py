@@ -7,8 +7,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.console.framework.formats import counted
+from studiogate.console.framework.page import run, try_out
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import ClassForm, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import class_path, week_of_class
 from studiogate.console.schedule.confirm import Question, ask

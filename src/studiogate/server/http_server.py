@@ -1,12 +1,47 @@
-"""The admin port: health and metrics, separate from the public port."""
+"""The uvicorn servers of our processes, and the application of the admin port: health and metrics."""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import uvicorn
 
 from studiogate import telemetry
 from studiogate.api.framework.errors import refused, with_absolute_doc_url
 from studiogate.api.health import Health
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.server.http_protocol import protocol_below
 from studiogate.web.request import READS, Receive, Request, Scope, Send
 from studiogate.web.response import Answer
 from studiogate.web.sending import send_answer
+
+IN_FLIGHT_SECONDS = 15  # for requests that are being answered when the listener closes
+KEEP_ALIVE_SECONDS = 75  # longer than proxies usually keep idle connections, so that they close first
+
+
+class QuietServer(uvicorn.Server):
+    """Installs no signal handlers: uvicorn's raise the signal again after draining and exit with an error status."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def server_config(app: Any, public_url: str | None = None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=protocol_below(public_url),
+        interface="asgi3",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=IN_FLIGHT_SECONDS,
+        backlog=2048,
+    )
+
 
 METHODS = (b"allow", b"GET, HEAD")
 
