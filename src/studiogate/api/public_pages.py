@@ -20,10 +20,12 @@ from studiogate.web.response import Answer
 
 @dataclass(frozen=True, slots=True)
 class PublicPage:
-    """``route`` is the page's name in log lines and metrics; ``answer`` takes the request's id."""
+    """``route`` is the page's name in log lines and metrics; ``answer`` takes the request's id. A constant one is
+    compressed once."""
 
     route: str
     answer: Callable[[str], Awaitable[Answer]]
+    is_constant: bool = False
 
 
 class PublicPages:
@@ -35,9 +37,9 @@ class PublicPages:
     def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute], health: Health) -> None:
         self._routes = routes
         self._description: Answer | None = None
-        self._pages = {path: PublicPage(path, _always(answer)) for path, answer in docs.pages().items()}
+        self._pages = {path: PublicPage(path, _always(answer), True) for path, answer in docs.pages().items()}
         front = FrontPage(runtime.database)
-        self._pages |= {self.openapi_path: PublicPage(self.openapi_path, self._openapi)}
+        self._pages |= {self.openapi_path: PublicPage(self.openapi_path, self._openapi, True)}
         self._front = PublicPage("/", front.answer)
         has_port = runtime.settings.admin_port is not None
         self._health = {} if has_port else {path: PublicPage(path, answer) for path, answer in health.pages.items()}

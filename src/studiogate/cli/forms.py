@@ -38,8 +38,8 @@ from studiogate.storage.forms.hosted import FormLinkFacts
 from studiogate.storage.forms.uploads import StoredFile
 from studiogate.storage.mails import worker_sends
 from studiogate.storage.upload_folder import UploadFolder
+from studiogate.web.body import strict_json
 from studiogate.web.public_address import known_address
-from studiogate.web.request import strict_json
 
 Result = TypeVar("Result")
 forms = Group("Hosted forms.")

@@ -1,5 +1,5 @@
-"""What visitors are told: pages that explain why there is no form, with the matching HTTP status, and messages about
-faults in answers."""
+"""Texts for visitors: pages that explain why there is no form, with the matching HTTP status, and messages about faults
+in answers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

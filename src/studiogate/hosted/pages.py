@@ -1,7 +1,6 @@
 """Render the pages: the form, blank or as it was sent with the errors to correct, and everything else, each with its
 content security policy."""
 
-import gzip
 import re
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
@@ -17,18 +16,18 @@ from studiogate.hosted import bot_protection
 from studiogate.hosted.field_views import NOTHING_KNOWN, FieldView, Known, step_views
 from studiogate.hosted.messages import Notice
 from studiogate.hosted.open_form import Opened
-from studiogate.hosted.page_cache import CompressedPage, PageCache, compress_around
+from studiogate.hosted.page_cache import PageCache, compress_around
 from studiogate.hosted.posted_form import Posted, input_name
-from studiogate.hosted.request import VisitorRequest
 from studiogate.hosted.templating import render
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted as storage
 from studiogate.storage.forms.hosted import KeptUpload, PageStudio
+from studiogate.web.front_end import GZIP
+from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header, as_json
 
 # A picture from another server would send it a request per visitor: only data URLs and our own paths are shown.
 _OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)
-_ZIPPED: Header = (b"content-encoding", b"gzip")
 
 
 def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
@@ -47,35 +46,24 @@ def form_html(opened: Opened, values: dict[str, object]) -> str:
     return render("form.html", values | _brand(opened.studio))
 
 
-def form_page(request: VisitorRequest, opened: Opened, html: str, status: int = 200) -> Answer:
-    return _answer(request, status, html, _form_headers(opened))
-
-
-def cached_form_page(request: VisitorRequest, opened: Opened, page: CompressedPage, token: bytes) -> Answer:
-    headers = _form_headers(opened)
-    if _zips(request):
-        return Answer(200, page.as_gzip(token), (*headers, _ZIPPED))
-    return Answer(200, page.as_plain(token), headers)
-
-
 def _form_headers(opened: Opened) -> tuple[Header, ...]:
     allowed = policy(embedded=opened.embedded, redirect_url=opened.form.settings.redirect_url)
     return _headers(allowed, embedded=opened.embedded)
 
 
-def done_page(request: VisitorRequest, opened: tuple[PageStudio, str, FormSettings], *, embedded: bool) -> Answer:
+def done_page(opened: tuple[PageStudio, str, FormSettings], *, embedded: bool) -> Answer:
     studio, title, settings = opened
     values = {"studio": studio, "title": title, "settings": settings, "embedded": embedded}
-    return _page(request, "done.html", 200, policy(embedded=embedded), values | _brand(studio))
+    return _page("done.html", 200, policy(embedded=embedded), values | _brand(studio))
 
 
-def verify_page(request: VisitorRequest, studio: PageStudio, title: str, address: str) -> Answer:
+def verify_page(studio: PageStudio, title: str, address: str) -> Answer:
     """Return the page that a confirmation mail links to. Only its button verifies: mail scanners open links."""
     values = {"studio": studio, "title": title, "address": address, "embedded": False}
-    return _page(request, "verify.html", 200, policy(embedded=False), values | _brand(studio))
+    return _page("verify.html", 200, policy(embedded=False), values | _brand(studio))
 
 
-def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = False) -> Answer:
+def notice_page(request: Request, notice: Notice, *, embedded: bool = False) -> Answer:
     """Return a notice as a page, or as JSON for our own script: as a message beside the form, which stays, if sending
     it again can help."""
     if request.wants_json and notice.in_form:
@@ -83,7 +71,7 @@ def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = Fal
     if request.wants_json:
         return as_json(notice.status, {"notice": {"title": notice.title, "text": notice.text}})
     values = {"notice": notice, "studio": notice.studio, "embedded": embedded}
-    return _page(request, "notice.html", notice.status, policy(embedded=embedded), values | _brand(notice.studio))
+    return _page("notice.html", notice.status, policy(embedded=embedded), values | _brand(notice.studio))
 
 
 def steps_in_words(steps: list[list[FieldView]]) -> list[str]:
@@ -107,9 +95,9 @@ def _logo(studio: PageStudio) -> str | None:
     return studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
 
 
-def _page(request: VisitorRequest, template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
+def _page(template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
     html = render(template, values)
-    return _answer(request, status, html, _headers(allowed, embedded=values["embedded"]))
+    return Answer(status, html.encode(), _headers(allowed, embedded=values["embedded"]))
 
 
 def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
@@ -124,20 +112,6 @@ def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
     return tuple(headers)
 
 
-def _zips(request: VisitorRequest) -> bool:
-    # Answers to POST repeat what was typed; compressed, their length could reveal the text next to it (BREACH).
-    return request.takes_gzip and request.method == "GET"
-
-
-def _answer(request: VisitorRequest, status: int, html: str, headers: tuple[Header, ...]) -> Answer:
-    if not _zips(request):
-        return Answer(status, html.encode(), headers)
-    return Answer(status, gzip.compress(html.encode(), 6, mtime=0), (*headers, _ZIPPED))
-
-
-NO_ERRORS: Mapping[str, str] = {}
-
-
 class Problem(NamedTuple):
     """Why a form is shown again: what is wrong with each field, and a message about all of it."""
 
@@ -145,27 +119,20 @@ class Problem(NamedTuple):
     message: str = ""
 
 
-NO_PROBLEM = Problem(NO_ERRORS)
-
-
-async def show(
-    connection: Connection,
-    request: VisitorRequest,
-    opened: Opened,
-    posted: Posted,
-    problem: Problem = NO_PROBLEM,
-) -> Answer:
+async def show(connection: Connection, opened: Opened, posted: Posted, problem: Problem) -> Answer:
+    """Show the form as it was sent."""
     errors, message = problem
     known = Known(posted, errors, await uploads_of(connection, opened, posted))
     values = _values(opened, known) | {"token": _token(opened, posted), "message": message}
-    return form_page(request, opened, form_html(opened, values), 422 if errors else 200)
+    html = form_html(opened, values)
+    return Answer(422 if errors else 200, html.encode(), _form_headers(opened))
 
 
-def show_fresh(request: VisitorRequest, opened: Opened, cache: PageCache) -> Answer:
+def show_fresh(request: Request, opened: Opened, cache: PageCache) -> Answer:
     """Show the form with nothing filled in. Without a personal link, pages differ only in their token."""
-    token = new_token(opened)
+    token, headers = new_token(opened), _form_headers(opened)
     if opened.member is not None:
-        return form_page(request, opened, _fresh_html(opened, token))
+        return Answer(200, _fresh_html(opened, token).encode(), headers)
     key = _everything_shown(opened)
     page = cache.get(key)
     if page is None:
@@ -173,7 +140,9 @@ def show_fresh(request: VisitorRequest, opened: Opened, cache: PageCache) -> Ans
         before, after = _fresh_html(opened, token).split(token)
         page = compress_around(before.encode(), after.encode())
         cache.put(key, page)
-    return cached_form_page(request, opened, page, token.encode())
+    if request.takes_gzip:
+        return Answer(200, page.as_gzip(token.encode()), (*headers, GZIP))
+    return Answer(200, page.as_plain(token.encode()), headers)
 
 
 def _fresh_html(opened: Opened, token: str) -> str:

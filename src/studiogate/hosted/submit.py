@@ -16,16 +16,17 @@ from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import submit as flow
 from studiogate.flows.forms.submit import BAD_EMAIL, SubmissionToStore
-from studiogate.hosted import bot_protection, messages, pages
+from studiogate.hosted import bot_protection, messages, pages, posted_form
 from studiogate.hosted.bot_protection import Suspicion
 from studiogate.hosted.messages import Reason, notice, reason_of
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import Posted, input_name, read_posted, submitter
-from studiogate.hosted.request import Pairs, VisitorRequest
 from studiogate.hosted.steps import EMAIL, answered
 from studiogate.hosted.upload import Receiver
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.web.multipart import Pairs
+from studiogate.web.request import Request
 from studiogate.web.response import Answer, as_json, see_other
 
 MORE = "Your answers added more questions. Please answer them too."
@@ -40,7 +41,7 @@ SUSPICIONS = {
 class Sending:
     """One POST to a form's page."""
 
-    def __init__(self, runtime: Runtime, request: VisitorRequest, opened: Opened, may_take: Callable[[], bool]) -> None:
+    def __init__(self, runtime: Runtime, request: Request, opened: Opened, may_take: Callable[[], bool]) -> None:
         self._runtime = runtime
         self._request = request
         self._opened = opened
@@ -49,7 +50,7 @@ class Sending:
 
     async def receive(self) -> None:
         try:
-            pairs = await self._request.pairs(self._take_file)
+            pairs = await self._request.form(posted_form.FORM, self._take_file)
         except Exception:
             await self.discard()
             raise
@@ -181,4 +182,4 @@ class Sending:
         self.posted.step = step
         async with self._runtime.database.connection() as connection:
             problem = pages.Problem(errors or {}, message)
-            return await pages.show(connection, self._request, self._opened, self.posted, problem)
+            return await pages.show(connection, self._opened, self.posted, problem)

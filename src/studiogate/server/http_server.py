@@ -7,11 +7,12 @@ from typing import Any
 import uvicorn
 
 from studiogate import telemetry
-from studiogate.api.framework.errors import refused, with_absolute_doc_url
+from studiogate.api.framework.errors import COMMON, refused, with_absolute_doc_url
 from studiogate.api.health import Health
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.server.http_protocol import protocol_below
-from studiogate.web.request import READS, Receive, Request, Scope, Send
+from studiogate.web.body import Receive
+from studiogate.web.request import READS, Request, Scope, Send
 from studiogate.web.response import Answer
 from studiogate.web.sending import send_answer
 
@@ -59,7 +60,7 @@ class AdminApp:
         request = Request(scope, receive)
         request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
         answer = with_absolute_doc_url(await self._answer(request, request_id), self._public_url)
-        await send_answer(request, answer, [(b"x-request-id", request_id.encode())], send)
+        await send_answer(request, answer, [(b"x-request-id", request_id.encode())], COMMON, send)
 
     async def _answer(self, request: Request, request_id: str) -> Answer:
         page = self._pages.get(request.path)

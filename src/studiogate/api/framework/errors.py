@@ -8,9 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from studiogate import API_VERSION
 from studiogate.api.framework.faults import worded
 from studiogate.domain.refusals import Code, Refusal, RefusalType
+from studiogate.web import security_headers
 from studiogate.web.response import Answer, Header
+from studiogate.web.sending import CommonHeaders
 
 STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.MISSING_API_KEY: (RefusalType.AUTHENTICATION, 401),
@@ -79,6 +82,10 @@ RETRYABLE = {
     Code.DATABASE_UNAVAILABLE,
     Code.STORAGE_UNAVAILABLE,
 }
+COMMON = CommonHeaders(
+    ((b"api-version", API_VERSION.encode()), *security_headers.on_every_answer()),
+    ((b"content-type", b"application/json"),),
+)
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
 RETRY_AFTER_SECONDS = 1
 MAX_FAULTS = 1000  # serializing a megabyte of them would delay all other requests

@@ -26,6 +26,10 @@ from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header
 
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
+STREAM_TYPE = b"text/event-stream"
+EVENT_STREAM: Sequence[Header] = ((b"content-type", STREAM_TYPE), (b"x-accel-buffering", b"no"))
+# For pages whose own address holds a secret. Not "no-referrer": browsers then send no origin with the page's form.
+ORIGIN_ONLY: Header = (b"referrer-policy", b"strict-origin")
 HIDDEN = Markup('<input type="hidden" name="{}" value="{}">')
 NO_FIELDS: Mapping[str, str] = {}
 
@@ -67,7 +71,6 @@ class ConsoleRequest:
     typed: Mapping[str, str] | None = None
     refusal: ShownRefusal | None = None
     refused_form: Refused | None = None
-    event_stream: AsyncGenerator[bytes, None] | None = None
     secure: bool = False
     navigation: Sequence[Entry] = ()
     _new_device: str = field(default_factory=new_token)
@@ -213,8 +216,7 @@ class ConsoleRequest:
 
     def stream(self, events: AsyncGenerator[bytes, None]) -> Answer:
         """Send server-sent events as they come, until the browser leaves."""
-        self.event_stream = events
-        return Answer(200, b"")
+        return Answer(200, b"", EVENT_STREAM, events=events)
 
     def not_found(self) -> Answer:
         return self.error(Refusal(Code.NOT_FOUND))
