@@ -59,7 +59,11 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
         self._runtime = runtime
         self._buckets = buckets or Buckets()
         routes = screens.routes()
-        self._tree = RouteTree(PREFIX, [(each.method, each.path, each) for each in routes])
+        # A tree per method: GET /sales/purchases/{id}/{form} and POST /sales/purchases/{id}/waive are different pages.
+        self._trees = {
+            method: RouteTree(PREFIX, [(method, each.path, each) for each in routes if each.method == method])
+            for method in ("GET", "POST")
+        }
         self._entries = navigation.entries_of([route.path for route in routes if route.method == "GET"])
         templating.ASSETS.read()
 
@@ -103,7 +107,8 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
 
     def _find(self, console: ConsoleRequest, method: str, path: str) -> Route | None:
         """Return the route of a path, with or without a slash at its end, and set the request's parameters."""
-        match = self._tree.match(path.rstrip("/")) if f"{path}/".startswith(PREFIX + "/") else None
+        is_ours = f"{path}/".startswith(PREFIX + "/")
+        match = self._trees["POST" if method == "POST" else "GET"].match(path.rstrip("/")) if is_ours else None
         route = None if match is None else match.route(method)
         if match is not None and route is not None:
             names = [each[1:-1] for each in route.segments if each.startswith("{")]
