@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.console.framework.page import PER_PAGE
+from studiogate.console.framework.paging import PER_PAGE
 from studiogate.storage.schedule.day import MAX_CLASSES
 from tests.support.booking_studio import HOUR, BookingStudio
 from tests.support.console import Console, texts

@@ -15,7 +15,7 @@ from studiogate.hosted.page_cache import PageCache
 from studiogate.hosted.submit import Sending
 from studiogate.hosted.upload import upload
 from studiogate.runtime import Runtime
-from studiogate.storage import logos
+from studiogate.storage import studio as studios
 from studiogate.storage.forms.hosted import PageStudio
 from studiogate.web import security_headers
 from studiogate.web.front_end import Exchange, FrontEnd
@@ -109,7 +109,7 @@ class HostedApp(FrontEnd[Exchange]):
         if not is_slug(studio) or not is_logo_name(name):
             return self._noticed(request, Reason.UNKNOWN)
         async with self._runtime.database.connection() as connection:
-            found = await logos.find_logo(connection, studio, name)
+            found = await studios.find_logo(connection, studio, name)
         return self._noticed(request, Reason.UNKNOWN) if found is None else templating.image(found)
 
     async def _show(self, exchange: Exchange, studio: str, form: str) -> Answer:

@@ -6,9 +6,10 @@ from uuid import UUID
 from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.framework.page import action, run
+from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.framework.run_flow import run
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission

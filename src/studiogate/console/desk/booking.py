@@ -13,9 +13,10 @@ from studiogate.console.desk import views
 from studiogate.console.desk.attendance import override_of
 from studiogate.console.desk.views import ClassCard
 from studiogate.console.framework.formats import counted, day_and_time, local
-from studiogate.console.framework.page import action, page, run
+from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.console.framework.request import ConsoleRequest, own_page
+from studiogate.console.framework.run_flow import run
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission

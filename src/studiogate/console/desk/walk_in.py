@@ -13,11 +13,13 @@ from studiogate.console import offers, resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.attendance import override_of
+from studiogate.console.framework import paging
 from studiogate.console.framework.formats import day_and_time
-from studiogate.console.framework.page import AFTER, action, cursor_of, page, run
+from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution, shown
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.resolutions import ResolutionLinks
 from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
 from studiogate.domain.refusals import Code, Refusal
@@ -52,7 +54,7 @@ NOBODY = MemberPage([], None)
 
 def drawer_path(class_id: UUID, member_id: UUID | str | None = None, after: str | None = None) -> str:
     """Return the address of the drawer: of its search, or of a member and a page of what can be sold to them."""
-    query = urlencode({name: each for name, each in (("member", member_id), (AFTER, after)) if each})
+    query = urlencode({name: each for name, each in (("member", member_id), (paging.AFTER, after)) if each})
     return f"/console/classes/{class_id}/walk-in" + (f"?{query}" if query else "")
 
 
@@ -115,7 +117,7 @@ async def _case(connection: Connection, request: ConsoleRequest, class_: DayClas
         "reasons": _reasons(request, resolutions.at_the_desk(class_.id, member_id), found),
         "sells": sells,
         **(await _offers(connection, request, class_, member_id) if sells else {"offers": [], "more": None}),
-        "after": cursor_of(request),
+        "after": paging.cursor_of(request),
         "can_override": can_override(codes, waits=waits),
         "can_wait": waits,
         "needs_only_sale": codes <= ENTITLEMENT | {Code.CLASS_FULL},
@@ -229,7 +231,7 @@ def _text(booking: Mapping[str, Any]) -> str:
 async def _refused(request: ConsoleRequest, class_: DayClass, member_id: UUID, refusal: Refusal) -> Answer:
     """Show why the member was not booked, and what else stands against it."""
     resolve = resolutions.of_refusal(request, refusal, resolutions.at_the_desk(class_.id, member_id))
-    answer = request.refused(refusal, drawer_path(class_.id, member_id, cursor_of(request)), resolve)
+    answer = request.refused(refusal, drawer_path(class_.id, member_id, paging.cursor_of(request)), resolve)
     if not request.is_fragment:
         return answer
     async with request.database.connection() as connection:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from studiogate.console.framework.formats import counted, day_and_time
-from studiogate.console.framework.page import action, page, run
+from studiogate.console.framework.page import action, page
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import class_path, read_class, week_of_class
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.responses import done

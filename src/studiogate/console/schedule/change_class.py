@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from studiogate.console.framework.formats import counted, day_and_time
-from studiogate.console.framework.page import action, page, run, try_out
+from studiogate.console.framework.page import action, page
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import (
     FIELDS,
     ONLY_THIS,
@@ -35,7 +36,7 @@ from studiogate.flows.bookings import affected
 from studiogate.flows.bookings.affected import AffectedMember
 from studiogate.flows.schedule import classes as flow
 from studiogate.flows.schedule.rows import Given, Saved
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.web.response import Answer
 
 UNDOABLE = ("room_id", "instructor_id")

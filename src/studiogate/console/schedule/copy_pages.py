@@ -3,9 +3,10 @@
 from datetime import timedelta
 
 from studiogate.console.framework.formats import counted
-from studiogate.console.framework.page import action, page, run
+from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import DATES, read_date
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
 from studiogate.console.schedule.responses import done
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week

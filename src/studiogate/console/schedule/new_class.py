@@ -1,9 +1,10 @@
 """Create a class, from the form or from the time that was dragged in the calendar."""
 
 from studiogate import clock
-from studiogate.console.framework.page import action, page, run, try_out
+from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import read_date
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import FIELDS, ClassForm, read_class_form, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import BinaryIO
 
-from studiogate.console.framework.page import AFTER, action, page
+from studiogate.console.framework.page import action, page
+from studiogate.console.framework.paging import AFTER
 from studiogate.console.framework.posted import MAX_FILE
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.set_up.import_preview import ImportToRun, run_import

@@ -1,0 +1,37 @@
+"""Choices that come a page at a time: the page's cursor is in the address, and in the form that was on the page."""
+
+import json
+from typing import Any, NamedTuple
+
+from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+
+AFTER = "after"
+PER_PAGE = 50
+Row = dict[str, Any]
+
+
+class Rows(NamedTuple):
+    """A page of rows; ``next`` is the cursor of the next page."""
+
+    rows: list[Row]
+    next: str | None
+
+
+def rows_of(found: Page | Refusal) -> Rows:
+    """Return the rows of a page; none if its cursor was not one of ours."""
+    return Rows([], None) if isinstance(found, Refusal) else Rows(json.loads(f"[{found.rows}]"), found.next_cursor)
+
+
+def cursor_of(request: ConsoleRequest) -> str | None:
+    """Return the cursor of the page that a request asks for, or on which the form was that it sends. What is none, as
+    in an address that somebody cut short, is the first page."""
+    cursor = as_id(request.query.get(AFTER) or request.form.get(AFTER))
+    return None if cursor is None else str(cursor)
+
+
+def page_of(request: ConsoleRequest) -> PageRequest:
+    """Return the request for this page."""
+    return PageRequest(cursor_of(request), PER_PAGE)
