@@ -1,10 +1,15 @@
 """The invariants of erased and merged people, each as a query for its violations. Operators only."""
 
 from studiogate.domain.audit import DAYS_KEPT
-from studiogate.domain.erasure import FIRST_NAME, LAST_NAME
+from studiogate.domain.fields.people import MEMBERS
 from studiogate.storage.invariant_type import Invariant
 from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE
 
+_ERASED = [
+    (each.name, "null" if each.erased_value is None else f"'{each.erased_value}'")
+    for each in MEMBERS.fields
+    if each.personal
+]
 PEOPLE_PROMISES = (
     Invariant(
         "erased people",
@@ -13,8 +18,7 @@ PEOPLE_PROMISES = (
         select format('member %s of studio %s was erased and still has %s', m.id, m.studio_id, h.what)
         from members m cross join lateral (
             select 'a name, contact or notes' as what
-            where (m.first_name, m.last_name) <> ('{FIRST_NAME}', '{LAST_NAME}') or m.email is not null
-               or m.phone is not null or m.staff_notes <> '' or not m.suspended
+            where {" or ".join(f"m.{name} is distinct from {value}" for name, value in _ERASED)} or not m.suspended
             union all select 'answers' from form_submissions n
             where n.studio_id = m.studio_id and n.member_id = m.id
               and (n.submitter_name is not null or n.data <> '{{}}' or n.consents <> '[]')

@@ -9,13 +9,11 @@ from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.domain.members import NEW_MEMBER
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.members import staff as flows
 from studiogate.web.response import Answer
-
-FIELDS = ("first_name", "last_name", "email", "phone")
-OPTIONAL = ("email", "phone")
 
 
 @page("GET", "/members/new", Permission.MEMBERS)
@@ -39,7 +37,7 @@ async def show_change(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
     if member is None:
         return await no_member(request)
-    seen = (request.typed or {}).get(SEEN) or seen_text({name: member[name] or "" for name in FIELDS})
+    seen = (request.typed or {}).get(SEEN) or seen_text({name: member[name] or "" for name in NEW_MEMBER})
     return show(request, "members/change.html", member, seen=seen)
 
 
@@ -54,10 +52,10 @@ async def change(request: ConsoleRequest) -> Answer:
 
 
 def _given(request: ConsoleRequest) -> Mapping[str, object]:
-    """Return the fields that were typed; an empty email or phone is cleared."""
-    same = untouched(request.form, FIELDS)
-    posted = {name: request.form[name] for name in FIELDS if name in request.form and name not in same}
-    return {name: None if name in OPTIONAL and not each.strip() else each for name, each in posted.items()}
+    """Return the fields that were typed; an empty one that is not required is cleared."""
+    same = untouched(request.form, NEW_MEMBER)
+    posted = {name: request.form[name] for name in NEW_MEMBER if name in request.form and name not in same}
+    return {name: None if not NEW_MEMBER[name].required and not each.strip() else each for name, each in posted.items()}
 
 
 def _plain(refusal: Refusal) -> Refusal:

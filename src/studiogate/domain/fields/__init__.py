@@ -21,7 +21,8 @@ _REQUIRED = object()
 # What ``erased`` says of a field that erasure replaces by a statement about each row.
 BY_ROW = object()
 # An email that may not be empty becomes one that nobody can have.
-ERASED_EMAIL = "{id}@erased.invalid"
+ERASED_DOMAIN = "erased.invalid"
+ERASED_EMAIL = f"{{id}}@{ERASED_DOMAIN}"
 
 
 @dataclass(frozen=True, slots=True)
