@@ -18,8 +18,8 @@ EVERYTHING = "*"
 class Example(NamedTuple):
     """What the example of an event shows of the resource after the change, and of the fields that changed."""
 
-    after: Mapping[str, Any] = {}
-    before: Mapping[str, Any] = {}
+    after: Mapping[str, object] = {}
+    before: Mapping[str, object] = {}
     actor: Actor = Actor.PARTNER
 
 
@@ -28,8 +28,7 @@ _AT = "2026-11-15T08:00:00+00:00"
 
 
 class EventType(StrEnum):
-    """``scope`` reads the ``resource``: a credential without it does not see the event. ``text`` says what happened."""
-
+    # Without a docstring, which the OpenAPI document would show. A credential without the scope does not see the event.
     _value_: str
     scope: Scope
     resource: str

@@ -1,8 +1,9 @@
 """Members: the fields that staff can set, how each of them is read, and what becomes of two profiles in a merge."""
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from studiogate.domain.fields import Values
 from studiogate.domain.fields.people import MEMBERS, MemberRole
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.names import text_fault
@@ -20,15 +21,15 @@ MEMBER: Fields = {
 NEW_MEMBER: Fields = {
     name: field for name, field in MEMBER.items() if name != "role" and not name.startswith("membership_")
 }
-Profile: TypeAlias = Mapping[str, Any]
+Profile: TypeAlias = Values
 
 
-def read_member(given: Mapping[str, object], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
+def read_member(given: Mapping[str, object], country: str | None) -> tuple[Values, list[Fault]]:
     """Return the fields of a new member, and every fault; the names are required."""
     return read_fields(NEW_MEMBER, stripped(given), Setting(country=country), new=True)
 
 
-def read_member_changes(given: Mapping[str, object], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
+def read_member_changes(given: Mapping[str, object], country: str | None) -> tuple[Values, list[Fault]]:
     """Return the fields to change, and every fault."""
     return read_fields(MEMBER, stripped(given), Setting(country=country))
 
