@@ -1,4 +1,4 @@
-"""What is said about a field elsewhere agrees with ``domain/fields``: the API's models and the triggers of the schema."""
+"""What the API's models and the triggers of the schema say about a field agrees with ``domain/fields``."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,7 @@ from studiogate.domain.erasure import left_of
 from studiogate.domain.fields import Field, Section, catalog, forms, history, people, schedule
 from studiogate.domain.fields.readers import SHAPES
 from studiogate.storage import resources
+from studiogate.storage.paging import Resource
 from tests.support.openapi_document import served_document
 
 SCHEMA = (Path(resources.__file__).parent / "db" / "schema.sql").read_text()
@@ -69,7 +70,7 @@ def test_every_field_raises_the_revision(table: str, section: Section) -> None:
 
 
 @pytest.mark.parametrize(("table", "resource"), [("members", resources.MEMBER), ("leads", resources.LEAD)])
-def test_every_wire_column_touches_the_row(table: str, resource: resources.Resource) -> None:
+def test_every_wire_column_touches_the_row(table: str, resource: Resource) -> None:
     wire = set(re.findall(rf"\b{resource.alias}\.(\w+)", resource.columns))
     assert columns_of("touch", table) == wire - {"id", "name", "updated_at"}
 
