@@ -63,7 +63,6 @@ _._fingerprinted
 _.capture_signals
 _.described_by
 _.import_file
-_.inputs
 _.model_config
 # Read by enum.
 _._value_

@@ -77,7 +77,7 @@ class Input:
     attributes: Mapping[str, object] = field(default_factory=dict)
 
 
-_TYPES = {readers.email: "email", readers.phone: "tel"}
+_TYPES: Mapping[readers.Reader, str] = {readers.email: "email", readers.phone: "tel"}
 
 
 def input_of(declared: Field, help: str = "", *, half: bool = False) -> Input:  # noqa: A002
