@@ -352,6 +352,17 @@ async def test_the_wait_is_estimated_in_batches(desk: Desk, monkeypatch: pytest.
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def test_a_batch_counts_as_far_as_it_was_executed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the wait would be underestimated as long as two processes want the same classes."""
+    steps = list[float]()
+    monkeypatch.setattr(WaitEstimate, "step", lambda _own, *, others_wait, requests: steps.append(requests))
+    desk.executor.results = {name: [NotExecuted.NOT_FREE] for name in ("b0", "c0", "d0", "e0")}
+    tasks = await desk.sent("a0", "b0", "c0", "d0")
+    desk.executor.end(3)
+    await asyncio.gather(*tasks)
+    assert steps == [1.0, 1 / 3, 1.0]
+
+
 async def test_a_fault_of_a_batch_ends_only_this_batch(desk: Desk) -> None:
     tasks = await desk.sent("a0", "a1")
     desk.executor.end(1, ValueError("inside"))

@@ -28,7 +28,7 @@ from uuid import UUID
 from studiogate import clock
 from studiogate.flows import idempotency
 from studiogate.flows.bookings import executor
-from studiogate.flows.bookings.executor import PORTION, NotExecuted, PendingRequest, Result
+from studiogate.flows.bookings.executor import NotExecuted, PendingRequest
 from studiogate.flows.idempotency import Outcome
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Database, OverloadedError
@@ -36,6 +36,7 @@ from studiogate.storage.db.pool import Database, OverloadedError
 MAX_WAIT_SECONDS = 5.0
 REST_SECONDS = 0.1  # of a class that was locked elsewhere
 DEADLINE_CHECK_SECONDS = 0.1
+MAX_STEP_SECONDS = 0.5  # of the estimate: a batch that takes longer was paused
 CROWD_SECONDS = 3.5  # within which a crowd is executed if it rests for others; the rest of the maximum is a reserve
 MAX_REST_FACTOR = 6.0  # the longest rest of a crowd, as a multiple of the batch before it
 
@@ -78,7 +79,7 @@ class Scheduler:
         self._is_one_alone = False  # whether a slot executes what has to be alone
         self._checks_deadlines = False
         self._busy_keys: dict[tuple[str, str], list[_Request]] = {}
-        self._estimate = WaitEstimate()
+        self._estimate = WaitEstimate(MAX_STEP_SECONDS)
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -223,15 +224,16 @@ class Scheduler:
         if self.reads != reads:
             for class_ in classes:
                 self._rest_for_others(class_, clock.monotonic() - began)
-        self._estimate.step(others_wait=bool(self._ready))
+        executed = sum(not isinstance(each, NotExecuted) for each in results)
+        self._estimate.step(others_wait=bool(self._ready), requests=max(1, executed) / len(batch))
         self._fill_slots()
         for number, (request, result) in enumerate(zip(batch, results, strict=True), start=1):
             if not isinstance(result, NotExecuted):
                 request.answer(result)
-            if number % PORTION == 0:
+            if number % executor.PORTION == 0:
                 await asyncio.sleep(0)  # others in this process are served in between
 
-    def _release(self, classes: Sequence[_Class], results: Sequence[tuple[_Request, Result]]) -> None:
+    def _release(self, classes: Sequence[_Class], results: Sequence[tuple[_Request, executor.Result]]) -> None:
         """Give up the classes of a batch, and put back what was not executed, in the order in which it was."""
         for class_ in classes:
             class_.is_executing = class_.is_alone = False
@@ -240,9 +242,8 @@ class Scheduler:
                 self._wait_for_key(request)
             elif isinstance(result, NotExecuted) and not self._is_over(request):
                 self._put_back(self._class_of(request.pending), request, result)
-        for request, result in reversed(results):
-            if result is NotExecuted.NOT_FREE:
-                self._offer(self._class_of(request.pending), first=True)
+        for request, _ in [each for each in reversed(results) if each[1] is NotExecuted.NOT_FREE]:
+            self._offer(self._class_of(request.pending), first=True)
         for class_ in classes:
             self._offer(class_)
 
@@ -295,6 +296,5 @@ class Scheduler:
 
 def pause_for_others(batch_seconds: float, batches: int, time_left: float) -> float:
     """Return how long to pause after a batch if so many more, each as long, are to be executed in the time left."""
-    if batches < 2:
-        return 0.0  # no crowd: it is executed at once
-    return max(0.0, min(MAX_REST_FACTOR * batch_seconds, time_left / batches - batch_seconds))
+    pause = min(MAX_REST_FACTOR * batch_seconds, time_left / batches - batch_seconds)
+    return max(0.0, pause) if batches > 1 else 0.0  # a single batch is no crowd

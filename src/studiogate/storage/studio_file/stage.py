@@ -49,6 +49,13 @@ async def analyze_changes(connection: Connection) -> None:
     await connection.execute("; ".join(f"analyze {table.change}" for table in TABLES))
 
 
+async def leave_out(connection: Connection, tables: Iterable[Table], places: Iterable[str]) -> None:
+    """Remove the rows at these places, with those nested in them, from the file and its changes."""
+    faulty = list(places)
+    for name in (name for table in tables for name in (table.stage, table.change)):
+        await connection.execute(f"delete from {name} where split_part(place, '.', 1) = any($1::text[])", faulty)
+
+
 async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:
     """Return how many rows of the file are new, changed and unchanged."""
     row = await connection.fetchrow(
