@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test coverage matrix battery reliability screenshots schemathesis bench bench-compare lint lint-types lint-source audit format schema openapi lock clean
+.PHONY: help install up browser test coverage matrix battery reliability mutants screenshots schemathesis bench bench-compare lint lint-types lint-source audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -67,13 +67,16 @@ reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the p
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.support.reliability --tests)
 	$(BIN)/python -m tests.support.reliability $(RECORD)
 
+mutants: $(VENV)/dev.stamp ## which mistakes in rules and booking flows the nearest tests notice; SAMPLE=300 SEED=…
+	$(BIN)/python -m tests.support.mutation_sample --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1)
+
 screenshots: $(VENV)/dev.stamp browser ## the pictures of README and documentation, from the demo studio in a real browser
 	$(BIN)/python -m tests.support.screenshots $(ARGS)
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases per operation
 	SCHEMATHESIS_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
-bench: $(VENV)/dev.stamp ## how fast it is, in about ten minutes; ARGS="--only reads" for a part of it
+bench: $(VENV)/dev.stamp ## how fast it is, in about fifteen minutes; ARGS="--only reads" for a part of it
 	$(BIN)/python -m bench $(ARGS)
 
 bench-compare: $(VENV)/dev.stamp ## two runs side by side: make bench-compare A=bench/results/….json B=bench/results/….json

@@ -1,68 +1,65 @@
-"""The baseline: a bare ASGI function on the same server that runs the same statements and returns their JSON.
+"""The baseline: a bare ASGI function on the same server that runs the fixed transactions and returns their JSON.
 
 No keys, limits, rules, log lines or metrics: the cost of Studiogate beyond this is the cost of its guarantees. A read
-returns the JSON that PostgreSQL built, a write the response that the product gave when it was recorded. The events of a
-write are numbered here too, by the product's own statements, right after the commit and in batches.
+returns the JSON that PostgreSQL built, a write a constant. The events of a write are numbered here too, by the
+product's own statements, right after the commit and in batches.
 """
 
 import os
-import pickle
 from collections.abc import Mapping
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from bench.dataset import STUDIO_ID
-from bench.recording import Program
-from bench.request import given_values
+from bench.request import STATUS, given_values
 from bench.server import serve
-from studiogate.domain.paging import Page
+from bench.transactions import NEW_ID, PARAMETER, Transaction, transaction_of
 from studiogate.flows.events import Sequencer
+from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Database
-
-PROGRAMS = "BENCH_PROGRAMS"
 
 
 class Baseline:
-    """``programs`` are found by method and path, or by method and the path up to its last slash."""
-
-    def __init__(self, database: Database, programs: Mapping[str, Program]) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._programs = programs
         self._sequencer = Sequencer(database)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        path: str = scope["path"]
-        where = scope["method"] + path
-        program = self._programs.get(where) or self._programs.get(where[: where.rindex("/") + 1])
-        if program is None:  # a readiness check
+        method, path = scope["method"], scope["path"]
+        transaction = transaction_of(method, path)
+        if transaction is None:  # a readiness check
             await _answer(send, 200, b"")
             return
-        sent = b"" if program.is_a_read else await _body(receive)
+        sent = await _body(receive) if transaction.answer else b""
         given = given_values(path, scope["query_string"], scope["headers"], sent)
-        await _answer(send, program.status, await self._play(program, given))
+        await _answer(send, STATUS[method], await self._play(transaction, given))
 
-    async def _play(self, program: Program, given: Mapping[str, Any]) -> bytes:
-        fresh = program.make_fresh_ids()
+    async def _play(self, transaction: Transaction, given: Mapping[str, Any]) -> bytes:
+        values = values_for(transaction, given)
         async with self._database.connection() as connection:
-            for statement in program.statements:
-                if not statement.slots:
-                    await connection.execute(statement.text)
-                    continue
-                arguments = [slot.fill(given, fresh) for slot in statement.slots]
-                row = await connection.fetchrow(statement.text, *arguments)
-        if program.is_a_read:
-            return _json(row, given)
+            for text, names in map(compiled, transaction.statements):
+                if names:
+                    read = await connection.fetchval(text, *[values[name] for name in names])
+                else:
+                    await connection.execute(text)
+        if not transaction.answer:
+            return str(read).encode()
         self._sequencer.kick(STUDIO_ID)
-        return program.body
+        return transaction.answer
 
 
-def _json(row: Any, given: Mapping[str, Any]) -> bytes:
-    """Return the JSON of one resource, or of a page of them."""
-    if len(row) == 1:
-        return str(row[0]).encode()
-    more = row["found"] > int(given["limit"])
-    page = Page(row["rows"] or "", more, row["last_id"] if more else None)
-    return page.as_json().encode()
+def values_for(transaction: Transaction, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of a transaction's parameters for one request."""
+    names = {name for text in transaction.statements for name in compiled(text)[1] if name.startswith(NEW_ID)}
+    return {**transaction.constants, **given, **{name: new_id() for name in names}}
+
+
+@cache
+def compiled(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the statement with numbered parameters, and their names."""
+    numbers: dict[str, int] = {}
+    text = PARAMETER.sub(lambda found: f"${numbers.setdefault(found[1], len(numbers) + 1)}", text)
+    return text, tuple(numbers)
 
 
 async def _body(receive: Any) -> bytes:
@@ -82,9 +79,7 @@ async def _answer(send: Any, status: int, body: bytes) -> None:
 
 
 def _open() -> Baseline:
-    pool_size = int(os.environ["STUDIOGATE_POOL_SIZE"])
-    programs = pickle.loads(Path(os.environ[PROGRAMS]).read_bytes())  # noqa: S301  this run wrote it
-    return Baseline(Database(os.environ["STUDIOGATE_DATABASE_URL"], pool_size), programs)
+    return Baseline(Database(os.environ["STUDIOGATE_DATABASE_URL"], int(os.environ["STUDIOGATE_POOL_SIZE"])))
 
 
 if __name__ == "__main__":

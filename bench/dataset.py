@@ -16,6 +16,7 @@ from studiogate.storage.db import migrate, pool
 # The classes that are booked during the benchmark. All are at the same time: a member books only one of them.
 HOT_CLASS, FIRST_OF_MANY, MANY = 1_000_000, 1_000_001, 500
 FORM = "form1-1"
+CREDENTIAL = "benchkey"  # of baseline and limit, which check no key
 FIELDS = (
     '[{"key": "goals", "label": "Goals", "type": "textarea", "required": true},'
     ' {"key": "injured", "label": "Injuries?", "type": "select", "options": ["no", "yes"]}]'
@@ -60,8 +61,11 @@ from generate_series({first}, {last}) s, generate_series(1, {classes}) c, genera
      lateral (select date_trunc('hour', now()) + (c - {classes} / 2) * interval '1 hour' as start) at;
 """
 
-# Additional rows of the measured studio: the classes to be booked, a product to pay with, a form.
+# Additional rows of the measured studio: the classes to be booked, a product to pay with, a form, a key.
 MEASURED = f"""
+insert into credentials (studio_id, id, name, scopes, created_by)
+values (md5('studio1')::uuid, '{CREDENTIAL}', 'Baseline', '{{bookings:write}}', 'bench');
+
 insert into classes (studio_id, id, title, description, class_type_id, location_id, start_time, end_time, capacity)
 select md5('studio1')::uuid, md5('class1-' || n)::uuid, 'Class ' || n, 'Fifty minutes of work', md5('type1-1')::uuid,
        md5('location1-1')::uuid, {START}, {START} + interval '50 minutes', 1000000000
@@ -112,6 +116,24 @@ insert into bookings (studio_id, id, class_id, member_id, location_id, start_tim
 select studio_id, id, id, id, location_id, start_time, end_time, 'confirmed', 'partner_api', id, 1
 from classes where studio_id = md5('studio1')::uuid
     and id = any(array(select md5('booked1-' || n)::uuid from generate_series({{first}}, {{last}}) n));
+"""
+
+
+# Bookings of the mixed day to be cancelled, each in the class that its number says.
+DAY_CLASSES = 200
+DAY_BOOKINGS = f"""
+{NEW_MEMBERS.replace("{kind}", "member")}
+insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status, booking_source,
+                      membership_id, credits_taken)
+select md5('studio1')::uuid, md5('booked1-' || n)::uuid, md5('class1-' || {FIRST_OF_MANY} + n % {DAY_CLASSES})::uuid,
+       md5('member1-' || n)::uuid, md5('location1-1')::uuid, {START}, {START} + interval '50 minutes', 'confirmed',
+       'partner_api', md5('member1-' || n)::uuid, 1
+from generate_series({{first}}, {{last}}) n where n % 20 = 0;
+
+update classes c set booked_count = booked_count + added.count
+from (select md5('class1-' || {FIRST_OF_MANY} + n % {DAY_CLASSES})::uuid as id, count(*)
+      from generate_series({{first}}, {{last}}) n where n % 20 = 0 group by 1) added
+where c.studio_id = md5('studio1')::uuid and c.id = added.id;
 """
 
 

@@ -3,12 +3,14 @@
 ONE_CLASS, FIFTY, TWO_HUNDRED = "GET one class", "GET 50 classes", "GET 200 classes"
 OF_A_MEMBER = "GET bookings of a member"
 MANY, HOT = "POST /bookings, many classes", "POST /bookings, one hot class"
+BOOKING_ALONE, MIXED_DAY = "POST /bookings, one alone", "a mixed day"
 CANCEL, LEAD, SUBMISSION = "DELETE /bookings", "POST /leads", "POST a form submission"
 
 STUDIOGATE, BASELINE, TEXTBOOK, LIMIT = "studiogate", "baseline", "textbook", "limit"
 MEMORY, COLD, WARM = "memory", "cold start", "warm start"
 CROWD, CROWD_WAITS = "a crowd on one class", "a crowd that joins the waitlist"
 WRONG_ANSWERS, LAST_ANSWER, BYSTANDERS = "unexpected answers", "the last answer", "reads of bystanders"
+HELD, OTHER_CLASSES = "a class held elsewhere for 2 s", "p99 of bookings of other classes"
 START, DELIVERIES = "studiogate up", "deliveries of events"
 TODAY, CLASS_PAGE, SCHEDULE, MEMBERS = "console: Today", "console: Class", "console: Schedule", "console: Members"
 LIVE = "console: a partner's booking appears"
@@ -20,6 +22,10 @@ SECONDS, CPU_SECONDS = "time", "CPU"
 
 def studiogate(workers: int) -> str:
     return _with(STUDIOGATE, workers)
+
+
+def apart(workers: int) -> str:
+    return f"{studiogate(workers)}, client apart"
 
 
 def crowded(studios: int) -> str:

@@ -1,7 +1,7 @@
-"""The limit: pgbench plays the recorded statements, without Python and without HTTP.
+"""The limit: pgbench plays the fixed transactions, without Python and without HTTP.
 
-The SQL is the product's own except for its parameters: pgbench knows only numbers and constants, so an id is computed
-from the number of the request inside the statement, as in the dataset.
+pgbench knows only numbers and constants, so an id is computed from the number of the request inside the statement, as
+in the dataset.
 """
 
 import os
@@ -9,12 +9,10 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from bench.load import Outcome
-from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Json, Now, Program, Several, Slot, Statement
+from bench.transactions import NEW_ID, PARAMETER, Transaction
 from studiogate.server.postgres.embedded import EmbeddedPostgres
 from studiogate.storage.db.pool import SESSION
 
@@ -25,58 +23,30 @@ NUMBER = ["\\set n :first + :turn * :clients + :client_id", "\\set turn :turn + 
 
 
 class Script:
-    """A program as a pgbench script, and the constants to pass to pgbench."""
+    """A transaction as a pgbench script. ``numbers`` are expressions computed from :n, ``given`` is the SQL for each
+    value of the request."""
 
-    def __init__(self, program: Program, numbers: Mapping[str, str], given: Mapping[str, str]) -> None:
-        """``numbers`` are expressions computed from :n, ``given`` is the SQL for each value of the request."""
+    def __init__(self, transaction: Transaction, numbers: Mapping[str, str], given: Mapping[str, str]) -> None:
         self._given = given
-        self.constants: dict[str, str] = {}
+        self._new_ids: list[str] = []
+        self.constants = transaction.constants
         computed = [f"\\set {name} {expression}" for name, expression in numbers.items()]
-        self.text = "\n".join([*NUMBER, *computed, *map(self._statement, program.statements)]) + "\n"
+        self.text = "\n".join([*NUMBER, *computed, *map(self._statement, transaction.statements)]) + "\n"
 
-    def _statement(self, statement: Statement) -> str:
-        def parameter(match: re.Match[str]) -> str:
-            index = int(match[1]) - 1
-            return f"({self._expression(statement.slots[index])})::{statement.types[index]}"
-
+    def _statement(self, text: str) -> str:
+        text = PARAMETER.sub(self._parameter, text.strip())
         # pgbench would take a colon within a string literal for a variable.
-        text = re.sub(r"'([a-z_]+):([a-z_]+)'", r"'\1' || chr(58) || '\2'", statement.text)
-        text = re.sub(r"\$(\d+)", parameter, text) if statement.slots else text
-        return text.strip().removesuffix(";") + ";"
+        return re.sub(r"'([a-z_]+):([a-z_]+)'", r"'\1' || chr(58) || '\2'", text) + ";"
 
-    def _expression(self, slot: Slot) -> str:
-        match slot:
-            case FromRequest(name):
-                return self._given[name]
-            case FreshId(number):
-                return f"'01900000-0000-7000-8{number:03d}-' || lpad(:n::text, 12, '0')"
-            case FreshNumber(number):
-                return f"(:n::bigint << 8) + {number}"
-            case Now():
-                return "clock_timestamp()"
-            case Several(slots):
-                return f"array[{', '.join(map(self._expression, slots))}]"
-            case Json(parts):
-                texts = [self._constant(part) if isinstance(part, str) else self._expression(part) for part in parts]
-                return " || ".join(f"({text})::text" for text in texts)
-            case Constant(None):
-                return "null"
-            case Constant(""):  # a pgbench variable cannot be empty
-                return "''"
-            case Constant(value):
-                return self._constant(value)
-
-    def _constant(self, value: Any) -> str:
-        name = f"constant_{len(self.constants)}"
-        self.constants[name] = _text(value)
-        return f":{name}"
-
-
-def _text(value: Any) -> str:
-    """Return the value in PostgreSQL's text format."""
-    if isinstance(value, bytes):
-        return f"\\x{value.hex()}"
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    def _parameter(self, found: re.Match[str]) -> str:
+        name = found[1]
+        if name in self._given:
+            return f"({self._given[name]})"
+        if not name.startswith(NEW_ID):
+            return found[0]
+        if name not in self._new_ids:
+            self._new_ids.append(name)
+        return f"('01900000-0000-7000-8{self._new_ids.index(name):03d}-' || lpad(:n::text, 12, '0'))"
 
 
 def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int, count: int) -> Outcome:

@@ -81,7 +81,8 @@ class _Connection(asyncio.Protocol):
         self._outcome.statuses[status] = self._outcome.statuses.get(status, 0) + 1
 
 
-async def _run(port: int, requests: Iterable[bytes], connections: int) -> Outcome:
+async def exchange(port: int, requests: Iterable[bytes], connections: int) -> Outcome:
+    """Send all requests over this many connections, each waiting for its response before the next request."""
     outcome, remaining = Outcome(), iter(requests)
     loop = asyncio.get_running_loop()
     opened = [
@@ -97,6 +98,5 @@ async def _run(port: int, requests: Iterable[bytes], connections: int) -> Outcom
 
 
 def run(port: int, requests: Iterable[bytes], connections: int) -> Outcome:
-    """Send all requests over this many connections, each waiting for its response before the next request."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(port, requests, connections))
+        return runner.run(exchange(port, requests, connections))

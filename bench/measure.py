@@ -1,22 +1,23 @@
 """Measure one scenario with several competitors, which alternate, so that a disturbance affects all of them."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
 from bench import dataset, labels, limit, load, processes
-from bench.recording import Program
+from bench.request import STATUS
 from bench.results import P50, P99, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure
 from bench.scenarios import Scenario
 from bench.service import Service
+from bench.transactions import transaction_for
 from studiogate.flows.events import number_all
 from studiogate.server.postgres.embedded import EmbeddedPostgres
 from studiogate.storage.db import pool as database
 
 Each = TypeVar("Each")
-CONNECTIONS = 16
 FIRST_NUMBER = 1_000_000
 TRIES = 3  # of a window
 
@@ -56,8 +57,7 @@ class Competitor(Protocol):
 
     def can(self, scenario: Scenario) -> bool: ...
 
-    @property
-    def least(self) -> int:
+    def least(self, scenario: Scenario) -> int:
         """Return the smallest number of requests that gives meaningful figures."""
 
     def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
@@ -72,7 +72,6 @@ class Server:
     service: Service
     service_key: str
     database: str
-    least: int = CONNECTIONS
     served: int = 0
 
     def pids(self) -> Sequence[int]:
@@ -81,9 +80,15 @@ class Server:
     def can(self, scenario: Scenario) -> bool:
         return scenario.in_textbook or labels.kind(self.label) != labels.TEXTBOOK
 
+    def least(self, scenario: Scenario) -> int:
+        return scenario.connections
+
     def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
-        requests = [scenario.make(number).raw(self.service_key) for number in range(first, first + count)]
-        return self.send(scenario.name, requests, CONNECTIONS, {scenario.status: count})
+        requests = [scenario.make(number) for number in range(first, first + count)]
+        expected = Counter(STATUS[each.method] for each in requests)
+        return self.send(
+            scenario.name, [each.raw(self.service_key) for each in requests], scenario.connections, expected
+        )
 
     def send(self, name: str, requests: Sequence[bytes], connections: int, expected: dict[int, int]) -> load.Outcome:
         """Send requests; raise DisturbedError unless they get the expected number of answers of each status."""
@@ -102,20 +107,21 @@ class Limit:
     """pgbench, which speaks to PostgreSQL directly."""
 
     postgres: EmbeddedPostgres
-    programs: dict[str, Program]
     label: str = labels.LIMIT
-    least: int = limit.least(CONNECTIONS)
     database: str = "studiogate"
 
     def pids(self) -> Sequence[int]:
         return ()
 
     def can(self, scenario: Scenario) -> bool:
-        return scenario.name in self.programs
+        return bool(scenario.given)
+
+    def least(self, scenario: Scenario) -> int:
+        return limit.least(scenario.connections)
 
     def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
-        script = limit.Script(self.programs[scenario.name], scenario.numbers, scenario.given)
-        return limit.run(self.postgres, script, clients=CONNECTIONS, first=first, count=count)
+        script = limit.Script(transaction_for(scenario.make(first)), scenario.numbers, scenario.given)
+        return limit.run(self.postgres, script, clients=scenario.connections, first=first, count=count)
 
 
 @dataclass
@@ -156,8 +162,9 @@ class Measurement:
         return window()
 
     def _window(self, scenario: Scenario, competitor: Competitor, rate: float) -> dict[str, float]:
-        wanted = max(int(rate * self.effort.window_seconds), competitor.least if self.effort.window_seconds else 0)
-        count = max(wanted // CONNECTIONS, 2) * CONNECTIONS
+        seconds, connections = self.effort.window_seconds, scenario.connections
+        wanted = max(int(rate * seconds), competitor.least(scenario) if seconds else 0)
+        count = max(wanted // connections, 2) * connections
         first = self.numbers(scenario, competitor.database, count)
         asyncio.run(self._settle(competitor.database))
         server, postgres = self._spent(competitor)

@@ -1,7 +1,9 @@
 """CPU time and memory of processes, as accounted by the kernel, and the commit that was measured."""
 
+import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,34 @@ def postgres_cpu_seconds(cluster: Path) -> float:
             continue
         total += spent.user + spent.system
     return total
+
+
+def postgres_pids(cluster: Path) -> list[int]:
+    """Return the postmaster, whose later children inherit its cores, and its children."""
+    postmaster = psutil.Process(int((cluster / "postmaster.pid").read_text().split()[0]))
+    return [postmaster.pid, *(each.pid for each in postmaster.children())]
+
+
+def cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0))
+
+
+@contextmanager
+def kept_apart(pids: Collection[int]) -> Iterator[None]:
+    """Run this process on the first core, and the given ones on all others."""
+    first, *others = every = cores()
+    _assign(pids, others)
+    _assign([0], [first])
+    try:
+        yield
+    finally:
+        _assign([0, *pids], every)
+
+
+def _assign(pids: Iterable[int], to_cores: Collection[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # a process of PostgreSQL's has ended
+            os.sched_setaffinity(pid, to_cores)
 
 
 def resident_megabytes(pid: int) -> float:

@@ -25,6 +25,7 @@ def table(results: Results) -> str:
         ("of the baseline", "{:.2f}", targets.of_the_baseline),
         ("of the limit", "{:.2f}", targets.of_the_limit),
         ("to the textbook", "{:.1f}", targets.times_the_textbook),
+        ("to one worker", "{:.2f}", targets.to_one_worker),
         ("growth", "{:.2f}", targets.growth),
     ]
     head = ["request", *(name for name, _, _ in columns)]
@@ -67,6 +68,11 @@ def singles(results: Results) -> str:
         ("({:.1f} times as long);", labels.CROWD_WAITS, labels.BYSTANDERS),
         ("in three of the first kind {:.0f} answers were not as promised,", labels.CROWD, labels.WRONG_ANSWERS),
         ("in three of the second {:.0f}.", labels.CROWD_WAITS, labels.WRONG_ANSWERS),
+        (
+            "While a class is held elsewhere for 2 s, the p99 of bookings of other classes is {:.1f} times as long.",
+            labels.HELD,
+            labels.OTHER_CLASSES,
+        ),
         (
             f"Memory of a worker after {results.requests_for_memory:,} requests: {{:.0f}} MB.",
             labels.MEMORY,

@@ -1,17 +1,15 @@
 """One benchmark run: build the datasets, start all competitors at once, measure part by part."""
 
 import asyncio
-import pickle
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench import baseline, console, crowd, dataset, events, imports, labels, lifecycle, processes
-from bench.measure import FIRST_NUMBER, Competitor, Effort, Limit, Measurement, Server
-from bench.recording import Program, Recorder
+from bench import console, crowd, dataset, events, held, imports, labels, lifecycle, processes
+from bench.measure import Competitor, Effort, Limit, Measurement, Server
 from bench.results import Results
 from bench.scenarios import Scenario, scenarios
 from bench.service import API_MODULE, Service
@@ -19,9 +17,9 @@ from bench.superuser import grant_to_tests
 from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
 from studiogate.storage.db import pool
 
-PARTS = ("reads", "bookings", "crowd", "people", "growth", "memory", "start", "events", "console", "import")
+ROWS = ("reads", "bookings", "people", "day")
+PARTS = (*ROWS, "apart", "held", "crowd", "growth", "memory", "start", "events", "console", "import")
 ALONE, CROWDED = "studiogate", "crowded"
-RECORDED = 3  # requests per scenario
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,7 @@ class Plan:
     size: dataset.Size = field(default_factory=dataset.Size)
     studios: int = 200
     crowd: int = 2000
+    held_rounds: int = 5
     requests_for_memory: int = 50_000
     events: int = 1000
     console_size: dataset.Size = console.LARGE
@@ -51,6 +50,7 @@ QUICK = Plan(
     size=dataset.Size(classes=250, members=20),
     studios=3,
     crowd=40,
+    held_rounds=1,
     requests_for_memory=500,
     events=2,
     console_size=dataset.Size(classes=250, members=20),
@@ -75,13 +75,13 @@ class Run:
         with folder, running_postgres(Path(folder.name)) as postgres:
             grant_to_tests(postgres)
             if self._plan.needs_servers:
-                self._measure_servers(postgres, Path(folder.name) / "programs")
+                self._measure_servers(postgres)
             if "events" in self._plan.parts:
-                asyncio.run(_execute(postgres, "create database deliveries"))
+                create_database(postgres, "deliveries")
                 self.results.add([events.deliveries(postgres.dsn("deliveries"), self._plan.events)])
                 self._report_progress("measured the deliveries of events")
             if "console" in self._plan.parts:
-                asyncio.run(_execute(postgres, "create database pages"))
+                create_database(postgres, "pages")
                 plan = (self._plan.console_size, self._plan.console_effort)
                 self.results.add(console.measure(postgres.dsn("pages"), *plan))
                 self._report_progress("measured the console's pages")
@@ -94,19 +94,21 @@ class Run:
     def _report_progress(self, text: str) -> None:
         print(f"[{time.perf_counter() - self._started:4.0f} s] {text}", flush=True)
 
-    def _measure_servers(self, postgres: EmbeddedPostgres, programs_file: Path) -> None:
+    def _measure_servers(self, postgres: EmbeddedPostgres) -> None:
         key = asyncio.run(dataset.prepare(postgres.dsn(), self._plan.size))
-        programs = asyncio.run(self.record(postgres.dsn(), key))
-        programs_file.write_bytes(pickle.dumps({each.place: programs[each.name] for each in self._scenarios}))
-        self._report_progress("filled the database and recorded the statements")
+        self._report_progress("filled the database")
         if "growth" in self._plan.parts:
-            asyncio.run(_execute(postgres, f"create database {CROWDED} template {ALONE}"))
+            create_database(postgres, CROWDED, template=ALONE)
             asyncio.run(dataset.surround(postgres.dsn(CROWDED), self._plan.studios, self._plan.size))
             self._report_progress(f"filled the database of {self._plan.studios} studios")
         measurement = Measurement(postgres, self._plan.effort, self._report_progress)
-        with self._servers(postgres, key, programs_file) as servers:
+        with self._servers(postgres, key) as servers:
             self._report_progress(f"started {len(servers)} servers")
-            self._measure_scenarios(measurement, [*servers.values(), Limit(postgres, programs)])
+            self._measure_scenarios(measurement, [*servers.values(), Limit(postgres)])
+            if "apart" in self._plan.parts and len(processes.cores()) > 1:
+                self._measure_apart(measurement, servers)
+            if "held" in self._plan.parts:
+                self._measure_held(measurement, servers[labels.studiogate(self._plan.workers)])
             if "crowd" in self._plan.parts:
                 self._measure_crowds(measurement, servers[labels.studiogate(self._plan.workers)])
             if "memory" in self._plan.parts:
@@ -114,7 +116,7 @@ class Run:
         self.results.repeated = measurement.repeated
 
     def _measure_imports(self, postgres: EmbeddedPostgres, folder: Path) -> None:
-        asyncio.run(_execute(postgres, f"create database {imports.DATABASE}"))
+        create_database(postgres, imports.DATABASE)
         for figure in imports.measure(postgres, folder, *self._plan.imported):
             self.results.add([figure])
             self._report_progress(f"{figure.of}: {figure.value:.1f} {figure.unit} ({figure.measure})")
@@ -124,6 +126,19 @@ class Run:
             wanted = [each for each in competitors if self._is_wanted(scenario, each)]
             if wanted:
                 self.results.add(measurement.measure(scenario, wanted))
+
+    def _measure_apart(self, measurement: Measurement, servers: dict[str, Server]) -> None:
+        """Measure one and several workers again while the client has a core to itself."""
+        counts = sorted({1, self._plan.workers})
+        competitors = [replace(servers[labels.studiogate(count)], label=labels.apart(count)) for count in counts]
+        pids = [pid for each in competitors for pid in each.pids()]
+        with processes.kept_apart([*pids, *processes.postgres_pids(measurement.postgres.cluster)]):
+            for scenario in self._scenarios:
+                self.results.add(measurement.measure(scenario, competitors))
+
+    def _measure_held(self, measurement: Measurement, server: Server) -> None:
+        self.results.add(held.measure(measurement, server, self._plan.held_rounds))
+        self._report_progress("measured bookings beside a class that is held")
 
     def _measure_crowds(self, measurement: Measurement, server: Server) -> None:
         reads = next(each for each in self._scenarios if each.name == labels.ONE_CLASS)
@@ -141,24 +156,10 @@ class Run:
         compares_growth = "growth" in self._plan.parts and competitor.label in grown
         return compares_growth or (scenario.part in self._plan.parts and competitor.database == ALONE)
 
-    async def record(self, dsn: str, key: str) -> dict[str, Program]:
-        """Record the program of every scenario, using request numbers below those that are measured."""
-        connection = await pool.connect(dsn)
-        recorder = Recorder(dsn, key)
-        recorded = {}
-        for index, scenario in enumerate(self._scenarios):
-            first = FIRST_NUMBER - RECORDED * (index + 1)
-            if scenario.needs:
-                await dataset.fill(connection, scenario.needs, first=first, last=first + RECORDED - 1)
-            recorded[scenario.name] = await recorder.record([scenario.make(first + n) for n in range(RECORDED)])
-        await recorder.close()
-        await connection.close()
-        return recorded
-
     @contextmanager
-    def _servers(self, postgres: EmbeddedPostgres, key: str, programs: Path) -> Iterator[dict[str, Server]]:
+    def _servers(self, postgres: EmbeddedPostgres, key: str) -> Iterator[dict[str, Server]]:
         """Start all servers and yield them by label; each is idle while others are measured."""
-        environment = {"STUDIOGATE_RATE_LIMIT": "1000000", baseline.PROGRAMS: str(programs)}
+        environment = {"STUDIOGATE_RATE_LIMIT": "1000000"}
         with ExitStack() as stack:
             servers = []
             for label, workers, module, database_name in self._line_up():
@@ -182,7 +183,10 @@ class Run:
             yield labels.crowded(self._plan.studios), 1, API_MODULE, CROWDED
 
 
-async def _execute(postgres: EmbeddedPostgres, statement: str) -> None:
-    connection = await pool.connect(postgres.dsn("postgres"))
-    await connection.execute(statement)
-    await connection.close()
+def create_database(postgres: EmbeddedPostgres, name: str, template: str = "template1") -> None:
+    async def create() -> None:
+        connection = await pool.connect(postgres.dsn("postgres"))
+        await connection.execute(f"create database {name} template {template}")
+        await connection.close()
+
+    asyncio.run(create())

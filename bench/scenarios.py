@@ -1,15 +1,25 @@
 """The measured requests. A request, and the rows that it needs in the database, are derived from its number."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from bench import labels
-from bench.dataset import FIRST_OF_MANY, FORM, HOT_CLASS, MANY, NEW_BOOKINGS, NEW_MEMBERS, Size, id_of
+from bench.dataset import (
+    DAY_BOOKINGS,
+    DAY_CLASSES,
+    FIRST_OF_MANY,
+    FORM,
+    HOT_CLASS,
+    MANY,
+    NEW_BOOKINGS,
+    NEW_MEMBERS,
+    Size,
+    id_of,
+)
 from bench.request import Request
 
 PREFIX = "/partner/v1"
-ID_LENGTH = 36
 KEY = {"key": "'bench-' || lpad(:n::text, 12, '0')"}
 
 
@@ -20,24 +30,18 @@ class Scenario:
     name: str
     part: str
     make: Callable[[int], Request]
-    given: Mapping[str, str]
-    status: int = 200
+    given: Mapping[str, str] = field(default_factory=dict)
     numbers: Mapping[str, str] = field(default_factory=dict)
     # SQL that inserts the rows for requests {first} to {last}.
     needs: str = ""
     # Whether the textbook has this endpoint.
     in_textbook: bool = False
-
-    @property
-    def place(self) -> str:
-        """Return the baseline's key for this scenario's program: the path, cut at the slash before an id."""
-        request = self.make(1)
-        collection, slash, last = request.path.rpartition("/")
-        return request.method + (collection + slash if len(last) == ID_LENGTH else request.path)
+    connections: int = 16
 
 
 def scenarios(size: Size) -> list[Scenario]:
-    return [*_reads(size), *_bookings(), *_people()]
+    reads, bookings = _reads(size), _bookings()
+    return [*reads, *bookings, *_people(), _mixed_day(reads)]
 
 
 def _reads(size: Size) -> list[Scenario]:
@@ -88,27 +92,45 @@ def booking(n: int, class_name: str, **more: bool) -> Request:
     return _write("POST", "/bookings", n, body)
 
 
-def _bookings() -> list[Scenario]:
+def cancellation(n: int) -> Request:
+    return _write("DELETE", f"/bookings/{id_of(f'booked1-{n}')}", n)
 
+
+def _mixed_day(reads: Sequence[Scenario]) -> Scenario:
+    """Return the requests of a day over 200 classes: 80 % reads, 15 % bookings, 5 % cancellations."""
+    by_name = {each.name: each.make for each in reads}
+    read = [by_name[name] for name in (labels.ONE_CLASS, labels.FIFTY, labels.ONE_CLASS, labels.OF_A_MEMBER)]
+
+    def request(n: int) -> Request:
+        if n % 20 == 0:
+            return cancellation(n)
+        if n % 20 in (5, 10, 15):
+            return booking(n, f"class1-{FIRST_OF_MANY + n % DAY_CLASSES}")
+        return read[n % len(read)](n)
+
+    return Scenario(labels.MIXED_DAY, "day", request, needs=DAY_BOOKINGS)
+
+
+def _bookings() -> list[Scenario]:
     ids = {"class_id": "md5('class1-' || :class::text)", "member_id": "md5('member1-' || :n::text)"}
     members = NEW_MEMBERS.replace("{kind}", "member")
+    many = Scenario(
+        labels.MANY,
+        "bookings",
+        lambda n: booking(n, f"class1-{FIRST_OF_MANY + n % MANY}"),
+        {**ids, **KEY},
+        numbers={"class": f"{FIRST_OF_MANY} + mod(:n, {MANY})"},
+        needs=members,
+        in_textbook=True,
+    )
     return [
-        Scenario(
-            labels.MANY,
-            "bookings",
-            lambda n: booking(n, f"class1-{FIRST_OF_MANY + n % MANY}"),
-            {**ids, **KEY},
-            status=201,
-            numbers={"class": f"{FIRST_OF_MANY} + mod(:n, {MANY})"},
-            needs=members,
-            in_textbook=True,
-        ),
+        many,
+        replace(many, name=labels.BOOKING_ALONE, connections=1),
         Scenario(
             labels.HOT,
             "bookings",
             lambda n: booking(n, f"class1-{HOT_CLASS}"),
             {**ids, **KEY},
-            status=201,
             numbers={"class": str(HOT_CLASS)},
             needs=members,
             in_textbook=True,
@@ -116,7 +138,7 @@ def _bookings() -> list[Scenario]:
         Scenario(
             labels.CANCEL,
             "bookings",
-            lambda n: _write("DELETE", f"/bookings/{id_of(f'booked1-{n}')}", n),
+            cancellation,
             {"id": "md5('booked1-' || :n::text)", **KEY},
             needs=NEW_BOOKINGS,
         ),
@@ -139,14 +161,12 @@ def _people() -> list[Scenario]:
             "people",
             lead,
             {"email": "'lead' || :n::text || '@example.com'", "first_name": "'Sam'", **KEY},
-            status=201,
         ),
         Scenario(
             labels.SUBMISSION,
             "people",
             submission,
             {"submitter_email": "'visitor' || :n::text || '@example.com'", "submitter_name": "'Sam Lee'", **KEY},
-            status=201,
         ),
     ]
 

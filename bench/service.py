@@ -45,8 +45,10 @@ class Service:
         worker_module: str = WORKER_MODULE,
         environment: Mapping[str, str] | None = None,
         wait: bool = True,
+        root: Path = ROOT,
     ) -> None:
-        """Without a database URL, run on the embedded PostgreSQL of ``data_dir`` and keep it running."""
+        """Without a database URL, run on the embedded PostgreSQL of ``data_dir`` and keep it running. ``root`` is the
+        checkout to run."""
         self.workers = workers
         self._folder = tempfile.TemporaryDirectory(prefix="studiogate-service-")
         self.log = Path(self._folder.name) / "log"
@@ -54,7 +56,7 @@ class Service:
         self.port: int = listening.getsockname()[1]
         self._inode = os.fstat(listening.fileno()).st_ino
         own = {
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
+            "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]),
             "STUDIOGATE_DATABASE_URL": database_url or "",
             "STUDIOGATE_DATA_DIR": str(data_dir or self._folder.name),
             "STUDIOGATE_WORKERS": str(workers),
@@ -74,7 +76,7 @@ class Service:
                     worker_module if sweep else "",
                 ],
                 env={**os.environ, **own, **(environment or {})},
-                cwd=ROOT,
+                cwd=root,
                 pass_fds=(listening.fileno(),),
                 stdin=subprocess.PIPE,
                 stdout=log,

@@ -13,7 +13,8 @@ TIMES_THE_TEXTBOOK = {ONE_CLASS: 3.0, FIFTY: 3.0, MANY: 3.0, HOT: 3.0}
 TIMES_THE_BASELINES_CPU = {ONE_CLASS: 2.2, FIFTY: 1.9}
 GROWTH = 1.3
 MEGABYTES, WARM_SECONDS, DELIVERIES, LIVE_SECONDS = 130.0, 2.0, 300.0, 2.0
-CROWD_SECONDS, BYSTANDERS_SLOWER = 5.0, 2.0
+CROWD_SECONDS, BYSTANDERS_SLOWER = {labels.CROWD: 3.0, labels.CROWD_WAITS: 4.0}, 2.0
+TO_ONE_WORKER, OTHER_CLASSES = 0.9, 1.5
 PAGES = (labels.TODAY, labels.CLASS_PAGE, labels.SCHEDULE, labels.MEMBERS)
 OF_A_PAGE = ((labels.PAGE_CPU, 25.0, "ms"), (labels.PAGE_BYTES, 60.0, "KB"), (labels.PAGE_ZIPPED, 12.0, "KB"))
 IMPORT_SECONDS, IMPORT_MEGABYTES = 60.0, 150.0
@@ -56,6 +57,11 @@ def growth(results: Results, scenario: str) -> float | None:
     return results.ratio(scenario, among, alone, SERVER_CPU, POSTGRES_CPU)
 
 
+def to_one_worker(results: Results, scenario: str) -> float | None:
+    """Return the throughput of several workers divided by that of one, while the client has a core to itself."""
+    return results.ratio(scenario, labels.apart(results.workers), labels.apart(1), THROUGHPUT)
+
+
 def targets(results: Results) -> list[Target]:
     """Return the targets for which this run has figures."""
     return [*_ratios(results), *_alone(results), *_pages(results)]
@@ -66,6 +72,7 @@ def _ratios(results: Results) -> Iterator[Target]:
         ("throughput of the baseline's", OF_THE_BASELINE, of_the_baseline, True),
         ("throughput of the limit's", OF_THE_LIMIT, of_the_limit, True),
         ("throughput of the textbook's", TIMES_THE_TEXTBOOK, times_the_textbook, True),
+        ("throughput of one worker's", dict.fromkeys(results.scenarios(), TO_ONE_WORKER), to_one_worker, True),
         ("CPU of the baseline's", TIMES_THE_BASELINES_CPU, times_the_baselines_cpu, False),
         ("CPU among many studios", dict.fromkeys(results.scenarios(), GROWTH), growth, False),
     )
@@ -80,13 +87,14 @@ def _alone(results: Results) -> Iterator[Target]:
     wanted = (
         *(
             (crowd, measure, bound, unit, False)
-            for crowd in (labels.CROWD, labels.CROWD_WAITS)
+            for crowd, seconds in CROWD_SECONDS.items()
             for measure, bound, unit in (
                 (labels.WRONG_ANSWERS, 0.0, ""),
-                (labels.LAST_ANSWER, CROWD_SECONDS, "s"),
+                (labels.LAST_ANSWER, seconds, "s"),
                 (labels.BYSTANDERS, BYSTANDERS_SLOWER, "x"),
             )
         ),
+        (labels.HELD, labels.OTHER_CLASSES, OTHER_CLASSES, "x", False),
         (labels.MEMORY, labels.MEMORY, MEGABYTES, "MB", False),
         (labels.START, labels.WARM, WARM_SECONDS, "s", False),
         (labels.DELIVERIES, THROUGHPUT, DELIVERIES, "/s", True),

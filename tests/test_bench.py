@@ -1,39 +1,25 @@
 """The benchmark works: every competitor can serve every request. Timings are not checked here."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
-from uuid import uuid4
 from xml.etree import ElementTree
 
 import pytest
 
-from bench import chart, dataset, imports, labels, report, targets
+from bench import against, chart, dataset, imports, labels, report, targets
+from bench.baseline import compiled, values_for
 from bench.compare import compare, verdict
 from bench.limit import Script
-from bench.measure import FIRST_NUMBER, order_in_round
-from bench.recording import (
-    LARGEST_LOCK,
-    Constant,
-    FreshId,
-    FreshNumber,
-    FromRequest,
-    Json,
-    Now,
-    Program,
-    Several,
-    Statement,
-    _Reader,
-    _Take,
-)
+from bench.measure import FIRST_NUMBER, Effort, order_in_round
 from bench.request import given_values
 from bench.results import P50, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure, Results
 from bench.run import QUICK, Run
 from bench.scenarios import scenarios as all_scenarios
+from bench.service import ROOT
+from bench.transactions import Transaction, transaction_for
 from studiogate.storage.db import pool
 
 
@@ -51,14 +37,23 @@ def results() -> Results:
 
 
 def test_every_competitor_does_every_request() -> None:
-    results = Run(replace(QUICK, parts=("reads", "bookings", "people", "memory")))()
-    assert len(results.scenarios()) == 9
+    results = Run(replace(QUICK, parts=("reads", "bookings", "people", "day", "apart", "held", "memory")))()
+    assert len(results.scenarios()) == 11
     studiogate, baseline, textbook = labels.studiogate(1), labels.baseline(1), labels.textbook(1)
     for scenario in results.scenarios():
-        for by in (studiogate, baseline, labels.LIMIT):
+        for by in (studiogate, baseline, labels.apart(1), *([labels.LIMIT] if scenario != labels.MIXED_DAY else [])):
             assert results.find(scenario, by, THROUGHPUT), (scenario, by)
     assert all(results.find(scenario, textbook, THROUGHPUT) for scenario in targets.TIMES_THE_TEXTBOOK)
     assert results.find(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY)
+    assert results.find(labels.HELD, labels.STUDIOGATE, labels.OTHER_CLASSES)
+
+
+def test_two_checkouts_are_measured_alternately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This one against itself."""
+    monkeypatch.setattr(against, "WORKERS", (1,))
+    results = against.compare(ROOT, ("leads",), Effort(1, 0.0, 16), QUICK.size)
+    assert results.scenarios() == [labels.LEAD]
+    assert len(against.table(results).splitlines()) == 2
 
 
 def test_the_imports_are_measured() -> None:
@@ -70,42 +65,43 @@ def test_the_imports_are_measured() -> None:
 
 
 @pytest.mark.anyio
-async def test_side_by_side_a_program_does_the_same_work(new_database: Callable[[], str]) -> None:
-    """Two connections that play a program in lockstep must get the same results. If the second one sent an argument of
-    the first one's request, it would find a key taken, skip the work of the booking, and be faster for it."""
-    dsn, run = new_database(), Run(QUICK)
-    programs = await run.record(dsn, await dataset.prepare(dsn, QUICK.size))
+async def test_side_by_side_a_transaction_does_the_same_work(new_database: Callable[[], str]) -> None:
+    """Two connections that play a transaction in lockstep must get the same results. If the second one sent a value of
+    the first one's request, it would find a key taken or a row there, and would not do the same work."""
+    dsn = new_database()
+    await dataset.prepare(dsn, QUICK.size)
     connections = [await pool.connect(dsn) for _ in range(2)]
     for each in connections:
         await each.execute("set lock_timeout = '2s'")
     scenarios = {each.name: each for each in all_scenarios(QUICK.size)}
-    for name in (labels.MANY, labels.CANCEL, labels.LEAD):  # the others wait for each other's row lock
-        await dataset.fill(connections[0], scenarios[name].needs, first=FIRST_NUMBER, last=FIRST_NUMBER + 1)
+    alone = (labels.MANY, labels.CANCEL, labels.LEAD)  # the others wait for each other's row lock
+    for first, name in zip(count(FIRST_NUMBER, 2), alone, strict=False):
+        await dataset.fill(connections[0], scenarios[name].needs, first=first, last=first + 1)
         players = []
         for number, connection in enumerate(connections):
-            request = scenarios[name].make(FIRST_NUMBER + number)
+            request = scenarios[name].make(first + number)
             given = given_values(request.path, request.query.encode(), request.headers(""), request.body)
-            players.append((connection, given, programs[name].make_fresh_ids()))
-        for statement in programs[name].statements:
-            found = []
-            for connection, given, fresh in players:
-                if not statement.slots:  # such as the begin of a transaction, with its settings
-                    await connection.execute(statement.text)
-                    continue
-                row = await connection.fetchrow(statement.text, *(each.fill(given, fresh) for each in statement.slots))
-                found.append([value if isinstance(value, bool) else value is None for value in row or ()])
-            assert found[:1] == found[1:], (name, statement.text)
+            players.append((connection, values_for(transaction_for(request), given)))
+        for statement in transaction_for(scenarios[name].make(first)).statements:
+            text, names = compiled(statement)
+            statuses = [await each.execute(text, *(values[name] for name in names)) for each, values in players]
+            assert statuses[0] == statuses[1], (name, text)
+            assert not statuses[0].endswith(" 0"), (name, text)
     for connection in connections:
         await connection.close()
 
 
-@pytest.mark.parametrize("count", [6, 7])
-def test_everybody_comes_after_everybody_else(count: int) -> None:
-    rounds = [order_in_round(range(count), number) for number in range(7)]
-    assert all(sorted(each) == list(range(count)) for each in rounds)
+@pytest.mark.parametrize("competitors", [6, 7])
+def test_everybody_comes_after_everybody_else(competitors: int) -> None:
+    rounds = [order_in_round(range(competitors), number) for number in range(7)]
+    assert all(sorted(each) == list(range(competitors)) for each in rounds)
     pairs = Counter(pair for each in rounds for pair in pairwise(each))
     assert max(pairs.values()) <= 2
-    assert all({each[place] for each in rounds} == set(range(count)) for place in range(count) if count % 2 == 0)
+    assert all(
+        {each[place] for each in rounds} == set(range(competitors))
+        for place in range(competitors)
+        if competitors % 2 == 0
+    )
 
 
 def test_results_survive_their_file(results: Results) -> None:
@@ -152,51 +148,14 @@ def test_two_runs_are_compared(results: Results) -> None:
 
 
 def test_pgbench_gets_the_statements_with_its_own_parameters() -> None:
-    several = Several((Now(), Constant(None), Constant("")))
-    slots = (Constant(7), FromRequest("id"), FreshId(0), several, FreshNumber(0))
-    types = ("int4", "uuid", "uuid", "text[]", "int8")
-    statement = Statement("select $1, $2, $3, $4::text[], $5, $1", slots, types)
-    script = Script(Program((Statement("BEGIN;"), statement), 1, 200, b""), {"x": ":n + 1"}, {"id": "md5(:x::text)"})
+    text = "select :id::uuid, :new_row::uuid, :body::text, array['rows:read'], :new_line::uuid, :new_row::uuid"
+    transaction = Transaction(("begin", text), {"body": "{}"})
+    script = Script(transaction, {"x": ":n + 1"}, {"id": "md5(:x::text)"})
     begin, select = script.text.strip().splitlines()[-2:]
-    assert begin == "BEGIN;"
+    assert begin == "begin;"
     assert select == (
-        "select (:constant_0)::int4, (md5(:x::text))::uuid,"
-        " ('01900000-0000-7000-8000-' || lpad(:n::text, 12, '0'))::uuid,"
-        " (array[clock_timestamp(), null, ''])::text[]::text[], ((:n::bigint << 8) + 0)::int8, (:constant_1)::int4;"
+        "select (md5(:x::text))::uuid, ('01900000-0000-7000-8000-' || lpad(:n::text, 12, '0'))::uuid, :body::text,"
+        " array['rows' || chr(58) || 'read'], ('01900000-0000-7000-8001-' || lpad(:n::text, 12, '0'))::uuid,"
+        " ('01900000-0000-7000-8000-' || lpad(:n::text, 12, '0'))::uuid;"
     )
-    assert script.constants == {"constant_0": "7", "constant_1": "7"}
-
-
-def test_values_inside_json_are_slots_too() -> None:
-    ids = [str(uuid4()) for _ in range(2)]
-    bodies = [
-        [
-            {
-                "number": 0,
-                "id": each,
-                "key": f"k{n}",
-                "lock": n,
-                "at": f"2026-11-17 0{n}:00:00+00:00",
-                "is": [None, "x", {}, []],
-            }
-        ]
-        for n, each in enumerate(ids)
-    ]
-    first, second = (_Take({"key": f"k{n}"}, []) for n in range(2))
-    (slot,) = _Reader(first, second).slots([json.dumps(bodies[0])], [json.dumps(bodies[1])])
-    fresh = [uuid4(), uuid4()]
-    (row,) = json.loads(slot.fill({"key": "mine"}, fresh))
-    at = datetime.fromisoformat(row.pop("at"))
-    lock = fresh[1].int & LARGEST_LOCK
-    assert row == {"number": 0, "id": str(fresh[0]), "key": "mine", "lock": lock, "is": [None, "x", {}, []]}
-    assert (at.tzinfo, at > datetime(2026, 11, 17, tzinfo=UTC)) == (UTC, True)
-
-
-def test_pgbench_composes_json_itself() -> None:
-    slot = Json(('[{"id":"', FreshId(0), '","lock":', FreshNumber(1), "}]"))
-    script = Script(Program((Statement("select $1", (slot,), ("json",)),), 2, 200, b""), {}, {})
-    assert script.text.strip().splitlines()[-1] == (
-        "select ((:constant_0)::text || ('01900000-0000-7000-8000-' || lpad(:n::text, 12, '0'))::text"
-        " || (:constant_1)::text || ((:n::bigint << 8) + 1)::text || (:constant_2)::text)::json;"
-    )
-    assert list(script.constants.values()) == ['[{"id":"', '","lock":', "}]"]
+    assert script.constants == {"body": "{}"}

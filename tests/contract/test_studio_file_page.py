@@ -7,9 +7,9 @@ import pytest
 
 import studiogate
 from studiogate.domain.bookings.policy import Policy
-from studiogate.domain.studio_file.rows import Section
+from studiogate.domain.fields import Section
+from studiogate.domain.fields.readers import SHAPES
 from studiogate.domain.studio_file.sections import SECTIONS, STUDIO
-from studiogate.domain.studio_file.values import SHAPES
 
 PAGE = (Path(studiogate.__file__).parents[2] / "docs" / "studio-file.md").read_text()
 TITLES = {
@@ -30,8 +30,8 @@ def table(title: str) -> dict[str, list[str]]:
 def test_every_field_is_described(title: str) -> None:
     section: Section = TITLES[title]
     described = table(title)
-    assert list(described) == [member.name for member in section.members]
-    for member in section.members:
+    assert list(described) == [member.name for member in section.fields]
+    for member in section.fields:
         type_, new_row, values, *_ = described[member.name]
         assert (new_row == "required") == member.required, member.name
         shape = SHAPES[member.read]

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
+from studiogate.domain.fields.people import MEMBERS
+from studiogate.domain.fields.readers import MAX_RESTORED_NAME, Setting
 from studiogate.domain.members import Profile, merged_profile, read_member
 from studiogate.domain.names import MAX_NAME
-from studiogate.domain.studio_file.people import MEMBERS
-from studiogate.domain.studio_file.values import MAX_RESTORED_NAME, Setting
 
 EARLY, LATE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)
 EMPTY = Profile("A", "B", None, None, "lead", None, None, None)
@@ -30,7 +30,7 @@ def test_the_stronger_role_stays() -> None:
 
 def test_staff_give_shorter_names_than_a_file_restores() -> None:
     """What `domain/staff_input.py` says about both; a message speaks of characters."""
-    read = next(field.read for field in MEMBERS.members if field.name == "first_name")
+    read = next(field.read for field in MEMBERS.fields if field.name == "first_name")
     restored = "x" * MAX_RESTORED_NAME
     assert (read(restored, Setting()), MAX_RESTORED_NAME, MAX_NAME) == (restored, 2_000, 200)
     assert read_member({"first_name": "x" * MAX_NAME, "last_name": "y"}, None)[1] == []

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.memberships import (
     RENEWALS_AT_ONCE,
     Interval,
@@ -20,7 +21,7 @@ from studiogate.domain.memberships import (
     choose_price,
     is_due,
 )
-from studiogate.domain.purchases import PurchaseStatus, purchase_refusal
+from studiogate.domain.purchases import purchase_refusal
 from tests.support.booking_facts import thorough, uid
 
 NEW_YORK = ZoneInfo("America/New_York")

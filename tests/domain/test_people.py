@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studiogate.domain.fields import readers
+from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.names import cleaned_name, name_fault
 from studiogate.domain.people import normalize_email
 from studiogate.domain.phones import normalize_phone
-from studiogate.domain.studio_file import values
-from studiogate.domain.studio_file.values import Setting, WrongValueError
 from tests.support.counted_work import counted
 
 LONGEST = "a" * 64 + "@" + ".".join(["b" * 60] * 3) + ".exam"
@@ -30,7 +30,7 @@ def test_nothing_normalizes_what_is_too_long(monkeypatch: pytest.MonkeyPatch) ->
         assert normalize_email("a" + "\u0301" * 254) is None
         assert normalize_phone("1" * 51, "US") is None
         with pytest.raises(WrongValueError):
-            values.email("\u0301" * 80_000, Setting())
+            readers.email("\u0301" * 80_000, Setting())
     assert count.normalizing == 0
     assert count.bytecodes < 1_000
 
@@ -48,7 +48,7 @@ def test_a_name_has_no_hidden_characters(character: str) -> None:
     assert name_fault(f"a{character}b")
     assert cleaned_name(f" a{character}b ") == "a b"
     with pytest.raises(WrongValueError):
-        values.name()(f"a{character}b", Setting())
+        readers.name()(f"a{character}b", Setting())
 
 
 @pytest.mark.parametrize("name", ["\u200cab", "ab\u200d", "a \u200db", "a\u200c\u200cb", "\u200d"])

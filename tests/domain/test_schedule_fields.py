@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from studiogate.domain.catalog import NEW_PRODUCT, PRODUCT
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import Code
 from studiogate.domain.schedule import fields
 from studiogate.domain.schedule.references import Referenced, currency_faults, reference_faults
 from studiogate.domain.schedule.series_fields import CLOSURE, NEW_SERIES, SERIES
 from studiogate.domain.staff_input import Fields, invalid, read_fields
-from studiogate.domain.studio_file.values import Setting
 
 SETTING = Setting("EUR", "DE", "Europe/Berlin")
 ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"

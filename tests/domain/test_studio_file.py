@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults, place_of
 from studiogate.domain.studio_file.rows import GIVEN, RowReader
 from studiogate.domain.studio_file.sections import EVERY_SECTION, STUDIO
-from studiogate.domain.studio_file.values import Setting
 from tests.support.studio_files import small_studio, uid, with_history
 
 SETTING = Setting("USD", "US", "America/New_York")
@@ -63,7 +63,7 @@ def test_a_row_is_an_object(section: str, row: object) -> None:
 @pytest.mark.parametrize("section", READERS)
 @pytest.mark.parametrize("value", [{"a": [1]}, [[]], 1.5, -3, "\x7f?", True, ""])
 def test_no_value_of_any_member_raises(section: str, value: object) -> None:
-    for member in READERS[section].section.members:
+    for member in READERS[section].section.fields:
         READERS[section].read({**good_row(section), member.name: value})
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import studiogate
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.rows import RowReader
 from studiogate.domain.studio_file.schema import studio_file_schema
 from studiogate.domain.studio_file.sections import EVERY_SECTION, SECTIONS, STUDIO
-from studiogate.domain.studio_file.values import Setting
 from tests.support.demo_rows import MOMENTS, studio_at
 from tests.support.studio_files import small_studio, uid, with_history
 
@@ -87,7 +87,7 @@ def test_whole_files_are_valid(document: Callable[[], dict[str, Any]]) -> None:
 def test_what_the_importer_reads_the_schema_accepts(data: st.DataObject) -> None:
     """The schema never refuses a row that can be imported, and the importer refuses what the schema does."""
     section, row = data.draw(st.sampled_from(rows_of(FULL)))
-    names = [member.name for member in EVERY_SECTION.get(section, STUDIO).members]
+    names = [member.name for member in EVERY_SECTION.get(section, STUDIO).fields]
     changed = {**row, **data.draw(st.dictionaries(st.sampled_from([*names, "surprise"]), VALUES, max_size=3))}
     if reads(section, changed):
         assert accepts(section, changed)
@@ -101,7 +101,7 @@ def test_what_the_schema_refuses_nobody_imports(data: st.DataObject) -> None:
     """A value of a wrong type is refused by both, for every member of every section."""
     section, row = data.draw(st.sampled_from(rows_of(FULL)))
     own = EVERY_SECTION.get(section, STUDIO)
-    member = data.draw(st.sampled_from(own.members))
+    member = data.draw(st.sampled_from(own.fields))
     wrong = data.draw(st.sampled_from([[[]], {"a": []}, True, 1.25, -5, "\x00", ["x", 5]]))
     changed = {**row, member.name: wrong}
     shape = schema_of(section)["properties"][member.name]
@@ -117,7 +117,7 @@ def test_every_member_has_a_shape(section: str, row: dict[str, Any]) -> None:
     own = EVERY_SECTION.get(section, STUDIO)
     assert accepts(section, row)
     assert reads(section, row)
-    for member in own.members:
+    for member in own.fields:
         without = {name: value for name, value in row.items() if name != member.name}
         assert accepts(section, without) == reads(section, without) == (member.name != "id"), member.name
         if member.name not in row or not member.required:

@@ -9,10 +9,11 @@ import pytest
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import FormToken, Role
-from studiogate.flows import preview
+from studiogate.flows import staff_flow
 from studiogate.flows.bookings import affected, staff
 from studiogate.flows.schedule import closures
 from studiogate.flows.schedule.rows import Given
+from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio
 from tests.support.booking_studio import DAY, SOON, BookingStudio
@@ -91,16 +92,16 @@ async def test_what_is_tried_out_leaves_nothing_and_does_not_use_the_form_up(stu
     await studio.booked(class_id, await studio.new_member(3))
     access = person(studio, Role.MANAGER)
     assert access.staff is not None
-    token = FormToken("a" * 24)
+    token = FormToken("a" * 24, new_id())
     access = replace(access, staff=replace(access.staff, form=token))
     before = await studio.snapshot()
 
     async def cancel(connection: Connection, access: Access) -> staff.CancelledClass | Refusal:
         return await staff.cancel_class(connection, access, class_id)
 
-    tried = await preview.previewed(studio.api.connection, access, cancel)
+    tried = await staff_flow.previewed(studio.api.connection, access, cancel)
     assert tried == staff.CancelledClass(1, 1)
     assert await studio.snapshot() == before
-    assert (len(await studio.rows("audit_log", OF_STAFF)), token.is_claimed) == (0, False)
-    refused = await preview.previewed(studio.api.connection, studio.access.within(()), cancel)
+    assert (await studio.rows("audit_log", OF_STAFF), await studio.rows("staff_form_tokens")) == ([], [])
+    refused = await staff_flow.previewed(studio.api.connection, studio.access.within(()), cancel)
     assert refused == Refusal(Code.NOT_FOUND)

@@ -8,7 +8,7 @@ import pytest
 
 from studiogate.domain.access import Access, Actor, operator_access, system_access, visitor_access
 from studiogate.domain.events import EventType
-from studiogate.flows.announce import changing
+from studiogate.flows.changes import changing
 from studiogate.storage import event_changes
 from studiogate.storage.event_changes import previous_attributes
 from tests.support.seed import Studio, seed_studio

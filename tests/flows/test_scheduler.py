@@ -10,12 +10,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.access import Access, Scope
+from studiogate.flows import idempotency
 from studiogate.flows.bookings import executor, scheduler
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.executor import NotExecuted, PendingRequest
 from studiogate.flows.bookings.scheduler import Scheduler
 from studiogate.flows.idempotency import WriteContext
-from studiogate.storage import idempotency
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import OverloadedError
 from studiogate.storage.idempotency import IdempotencyKey
@@ -204,26 +204,79 @@ async def test_a_request_that_was_blocked_is_alone_and_then_after_the_others(des
     assert desk.batches == [["x0"], ["a1", "a2"], ["a1"], ["b3", "a2"], ["a1"]]
 
 
+class Rounds:
+    """Ends one batch after the other; the class z returns from each batch, because it is always locked elsewhere."""
+
+    def __init__(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.desk = desk
+        self.desk.executor.results["z0"] = [NotExecuted.NOT_FREE] * 100
+        monkeypatch.setattr(scheduler, "REST_SECONDS", 0.0)
+
+    async def until(self, task: "asyncio.Task[Any]") -> int:
+        """Return after how many batches the request was executed."""
+        for rounds in range(20):
+            await asyncio.sleep(0)
+            await settle()
+            if task.done():
+                return rounds
+            self.desk.executor.end()
+        return 20
+
+
+@pytest.mark.parametrize("why", [NotExecuted.CLASS_BLOCKED, NotExecuted.BLOCKED])
+async def test_what_is_alone_has_its_turn_although_others_return(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, why: NotExecuted
+) -> None:
+    rounds = Rounds(desk, monkeypatch)
+    desk.executor.results["a0"] = [why]
+    task, *others = await desk.sent("a0", "z0", "b0", "b1")
+    assert await rounds.until(task) <= 4
+    await end(others)
+
+
+async def test_a_studio_has_its_turn_although_classes_of_another_return(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds(desk, monkeypatch)
+    others = await desk.sent("z0", "b0")
+    [task] = await desk.sent("a0", studio=ELSEWHERE)
+    assert await rounds.until(task) <= 3
+    await end(others)
+
+
+async def end(tasks: "list[asyncio.Task[Any]]") -> None:
+    for each in tasks:
+        each.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_one_slot_at_a_time_waits_for_what_was_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other slots execute what is free."""
+    monkeypatch.setattr(scheduler, "REST_SECONDS", 0.0)
+    desk = new_desk(monkeypatch, slots=2)
+    desk.executor.results = {"a0": [NotExecuted.CLASS_BLOCKED], "b0": [NotExecuted.BLOCKED]}
+    tasks = await desk.sent("a0", "b0")
+    desk.executor.end(2)
+    await asyncio.sleep(0)
+    await settle()
+    assert desk.batches == [["a0"], ["b0"], ["b0"]], "a0 rested, and now waits for b0"
+    tasks += await desk.sent("c0")
+    assert desk.batches[3:] == [["c0"]]
+    desk.executor.end(3)
+    await asyncio.gather(*tasks)
+    assert desk.batches[4:] == [["a0"]]
+    assert desk.is_empty
+
+
 async def test_a_key_is_waited_for_once_and_its_requests_are_executed_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free, waits = asyncio.Event(), list[Any]()
 
-    async def wait(connection: Any, _access: Any, _key: str) -> None:
-        waits.append(connection)
+    async def wait(_database: Any, context: Any) -> None:
+        waits.append(context)
         await free.wait()
 
-    class Database:
-        def transaction(self) -> "Database":
-            return self
-
-        async def __aenter__(self) -> str:
-            return "a connection"
-
-        async def __aexit__(self, *_: object) -> None:
-            pass
-
-    desk.scheduler._database = Database()  # type: ignore[assignment]
     monkeypatch.setattr(idempotency, "wait_for_key", wait)
     monkeypatch.setattr(executor, "identity", lambda _context: ("key", "once"))
     desk.executor.results = {"a1": [NotExecuted.KEY_BUSY], "a2": [NotExecuted.KEY_BUSY]}
@@ -272,6 +325,22 @@ async def test_nobody_waits_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch
     assert (desk.batches, desk.is_empty) == ([["a0"]], True)
 
 
+async def test_who_waited_for_too_long_is_refused_whatever_the_slots_do(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the only slot never ends. What is executed is not interrupted."""
+    monkeypatch.setattr(scheduler, "DEADLINE_CHECK_SECONDS", 0.0)
+    tasks = await desk.sent("a0", "a1", "b2")
+    monkeypatch.setattr(scheduler, "MAX_WAIT_SECONDS", -1.0)
+    async with asyncio.timeout(LONG):
+        results = await asyncio.gather(*tasks[1:], return_exceptions=True)
+    assert [type(each) for each in results] == [OverloadedError, OverloadedError]
+    assert (tasks[0].done(), desk.scheduler.waiting, len(desk.scheduler._ready)) == (False, 0, 0)
+    desk.executor.end()
+    assert await tasks[0] == "done a0"
+    assert desk.is_empty
+
+
 @pytest.mark.parametrize("most", [0, 1])
 async def test_the_wait_is_estimated_in_batches(desk: Desk, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """A class with less than a batch has its turn with all others; a crowd waits for its own batches."""
@@ -281,6 +350,17 @@ async def test_the_wait_is_estimated_in_batches(desk: Desk, monkeypatch: pytest.
     assert {type(each.exception()) for each in tasks if each.done()} == {OverloadedError}
     desk.executor.end(4)
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_batch_counts_as_far_as_it_was_executed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the wait would be underestimated as long as two processes want the same classes."""
+    steps = list[float]()
+    monkeypatch.setattr(WaitEstimate, "step", lambda _own, *, others_wait, requests: steps.append(requests))
+    desk.executor.results = {name: [NotExecuted.NOT_FREE] for name in ("b0", "c0", "d0", "e0")}
+    tasks = await desk.sent("a0", "b0", "c0", "d0")
+    desk.executor.end(3)
+    await asyncio.gather(*tasks)
+    assert steps == [1.0, 1 / 3, 1.0]
 
 
 async def test_a_fault_of_a_batch_ends_only_this_batch(desk: Desk) -> None:
@@ -342,7 +422,7 @@ def test_rests_leave_time_for_the_whole_crowd() -> None:
     assert scheduler.CROWD_SECONDS < scheduler.MAX_WAIT_SECONDS
 
 
-take_from, put_back, release = Scheduler._take_from, Scheduler._put_back, Scheduler._release
+take, take_from, release = Scheduler._take, Scheduler._take_from, Scheduler._release
 
 
 def to_the_end(_scheduler: Any, class_: Any, request: Any, _why: Any) -> None:
@@ -355,6 +435,28 @@ def rest_for_ever(_scheduler: Any, class_: Any, _seconds: float) -> None:
 
 def wait_for_the_locked(_scheduler: Any, class_: Any, request: Any, _why: Any) -> None:
     class_.waiting.appendleft(request)
+
+
+def forget_who_was_passed_over(own: Any) -> Any:
+    own._passed_over = None
+    return take(own)
+
+
+def many_alone(own: Any) -> Any:
+    own._is_one_alone = False
+    return take(own)
+
+
+async def starved_class(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    await test_what_is_alone_has_its_turn_although_others_return(desk, monkeypatch, NotExecuted.CLASS_BLOCKED)
+
+
+async def starved_member(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    await test_what_is_alone_has_its_turn_although_others_return(desk, monkeypatch, NotExecuted.BLOCKED)
+
+
+async def two_alone(_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    await test_one_slot_at_a_time_waits_for_what_was_locked(monkeypatch)
 
 
 def same_result(own: Any, classes: Any, results: Any) -> None:
@@ -375,6 +477,9 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "one fate for all": ("_release", same_result),
     "a deadline is not looked at": ("_is_over", lambda _own, request: request.result.done()),
     "who has gone is executed": ("_is_over", lambda *_: False),
+    "deadlines wait for a slot": ("_check_deadlines", lambda _own: None),
+    "who was passed over is forgotten": ("_take", forget_who_was_passed_over),
+    "every slot waits for what was locked": ("_take", many_alone),
 }
 
 
@@ -394,6 +499,11 @@ MISTAKES: dict[str, tuple[str, Any]] = {
         ("one fate for all", test_what_was_not_free_comes_first),
         ("a deadline is not looked at", test_nobody_waits_for_ever),
         ("who has gone is executed", test_who_has_gone_is_not_executed),
+        ("deadlines wait for a slot", test_who_waited_for_too_long_is_refused_whatever_the_slots_do),
+        ("who was passed over is forgotten", starved_class),
+        ("who was passed over is forgotten", starved_member),
+        ("who was passed over is forgotten", test_a_studio_has_its_turn_although_classes_of_another_return),
+        ("every slot waits for what was locked", two_alone),
     ],
 )
 async def test_a_mistake_is_noticed(

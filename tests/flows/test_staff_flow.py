@@ -11,10 +11,11 @@ from studiogate.domain.access import Access, staff_access, system_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, FormToken, Permission, Role, Staff
 from studiogate.flows import housekeeping, staff_flow
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.staff_flow import RepeatedFormError
 from studiogate.storage import audit
 from studiogate.storage.audit import Subject
+from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
@@ -123,7 +124,7 @@ def sending(studio: BookingStudio, account: UUID, token: str) -> Access:
     """The access of a request that sends a form."""
     access = person(studio, Role.OWNER)
     assert access.staff is not None
-    return replace(access, staff=replace(access.staff, account_id=account, form=FormToken(token)))
+    return replace(access, staff=replace(access.staff, account_id=account, form=FormToken(token, new_id())))
 
 
 async def test_a_form_takes_effect_once(studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]") -> None:

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from studiogate.domain.access import operator_access
-from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.flows import purchases
 from studiogate.storage.studio_file import payment_effects
 from tests.support.studio_files import Document, exported, load, load_well, small_studio, uid, with_history

@@ -60,7 +60,9 @@ def record(tally: Tally, seen: overload.Outcome) -> None:
     tally.measure(
         knee=f"{seen.knee} clients",
         peak=f"{seen.peak:.0f} per second",
-        offered=f"{max(storm.offered for storm in seen.storms):.0f} per second",
+        offered=", ".join(
+            f"{storm.offered:.0f} per second ({storm.offered / storm.usual:.1f} x)" for storm in seen.storms
+        ),
         usual=f"{min(storm.usual for storm in seen.storms):.0f} to {max(storm.usual for storm in seen.storms):.0f}",
         kept=", ".join(f"{storm.kept:.0%}" for storm in seen.overloads),
         refusal_p99=f"{seen.storm.percentile(0.99, seen.storm.refused):.2f} s",

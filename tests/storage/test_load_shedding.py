@@ -64,3 +64,20 @@ def test_idle_time_is_not_part_of_the_estimate(time: Time) -> None:
     assert not estimate.would_time_out(50)
     move(estimate, time, 60)
     assert estimate.would_time_out(int(MAX_WAIT_SECONDS / MAX_STEP) + 1)
+
+
+def test_a_part_of_a_turn_counts_as_such(time: Time) -> None:
+    """Of each turn, only half is done: whoever joins the queue waits for twice as many."""
+    estimate = WaitEstimate()
+    for _ in range(400):
+        time.now += 0.01
+        estimate.step(others_wait=True, requests=0.5)
+    ahead = MAX_WAIT_SECONDS / 0.02
+    assert not estimate.would_time_out(int(ahead * 0.99))
+    assert estimate.would_time_out(int(ahead * 1.01) + 1)
+
+
+def test_a_longer_step_can_be_allowed(time: Time) -> None:
+    estimate = WaitEstimate(4 * MAX_STEP)
+    move(estimate, time, 60)
+    assert estimate.would_time_out(int(MAX_WAIT_SECONDS / MAX_STEP / 4) + 1)

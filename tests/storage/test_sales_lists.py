@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.storage import sales_list
 from studiogate.storage.sales_list import PurchaseFilters
 from tests.support import large_studio

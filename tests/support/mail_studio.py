@@ -16,8 +16,8 @@ from studiogate import settings
 from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
 from studiogate.flows import events
-from studiogate.flows.announce import changing
 from studiogate.flows.bookings import mails as member_mails
+from studiogate.flows.changes import changing
 from studiogate.runtime import Runtime
 from studiogate.worker.mail import mail_once
 from tests.support.booking_studio import BookingStudio

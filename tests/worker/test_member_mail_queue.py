@@ -14,9 +14,9 @@ from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILS_PER_HOUR, UNTRUE, MailKind
 from studiogate.flows import doctor, events, studio_file
-from studiogate.flows.announce import emit_event
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.bookings import mails as member_mails
+from studiogate.flows.changes import emit_event
 from studiogate.flows.people import members_appeared
 from studiogate.flows.studio_file import Options, Outcome, steps
 from studiogate.storage import mails as mail_queue

@@ -10,8 +10,8 @@ from studiogate.cli.context import counted, parse_row_id
 from studiogate.cli.field_options import FieldOption, FieldOptions, RowId, Undo, of_field
 from studiogate.cli.lists import add_list
 from studiogate.domain.catalog import NEW_PRICE, NEW_PRODUCT, PRICE, PRODUCT
+from studiogate.domain.fields import Values
 from studiogate.domain.memberships import Interval
-from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import catalog as flow
 
 products = Group("What the studio sells: memberships, packages and other products.")

@@ -27,14 +27,14 @@ from studiogate.cli.lists import add_list
 from studiogate.cli.rows import print_saved, print_warnings
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
+from studiogate.domain.fields import Values, required
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.readers import EARLIEST_DATE, LATEST_DATE
 from studiogate.domain.instants import LocalTimeError, instant_text, only_instant
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
 from studiogate.domain.schedule.series_fields import CLOSURE, NEW_SERIES, SERIES
 from studiogate.domain.staff_input import Fields
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import Values, required
-from studiogate.domain.studio_file.values import EARLIEST_DATE, LATEST_DATE
 from studiogate.flows.bookings import staff as flow
 from studiogate.flows.schedule import classes as class_flow
 from studiogate.flows.schedule import closures as closure_flow
@@ -90,7 +90,10 @@ CLOSURE_OPTIONS = {
 
 def _timed(fields: Fields) -> Fields:
     """Return the fields of a class with its start and length, as people say it, instead of its two times."""
-    times = {"start": required("start", v.text()), "minutes": required("minutes", v.whole(1))}
+    times = {
+        "start": required("start", v.text(), personal=False),
+        "minutes": required("minutes", v.whole(1), personal=False),
+    }
     return {name: each for name, each in {**fields, **times}.items() if name not in ("start_time", "end_time")}
 
 

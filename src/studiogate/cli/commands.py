@@ -30,8 +30,8 @@ from studiogate.cli.context import (
 from studiogate.cli.explanations import explain
 from studiogate.cli.field_options import StudioOption
 from studiogate.domain.access import Access
+from studiogate.domain.fields import Values
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import retry
 from studiogate.settings import Settings
 from studiogate.storage import operator_lists

@@ -11,9 +11,9 @@ from uuid import UUID
 import typer
 
 from studiogate.cli.context import CommandError, parse_row_id
+from studiogate.domain.fields import Field, Values
+from studiogate.domain.fields.readers import SHAPES, WrongValueError, identifier, instant
 from studiogate.domain.staff_input import NO_SETTING, Fields
-from studiogate.domain.studio_file.rows import Field, Values
-from studiogate.domain.studio_file.values import SHAPES, WrongValueError, identifier, instant
 
 DAY = ["%Y-%m-%d"]
 

@@ -19,6 +19,7 @@ from studiogate.cli.secrets import OTHER_KEY
 from studiogate.cli.studios import NO_MAIL
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer, SealError
+from studiogate.domain.fields import Values
 from studiogate.domain.form_body import FIELDS
 from studiogate.domain.forms.canonical import MAX_DEFINITION
 from studiogate.domain.forms.link_mails import MAX_LINK_LIFE
@@ -27,7 +28,6 @@ from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.members import NEW_MEMBER
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.studio_file.rows import Values
 from studiogate.flows import lead_staff
 from studiogate.flows.forms import review
 from studiogate.flows.forms import staff as flow

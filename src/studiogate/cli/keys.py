@@ -21,11 +21,11 @@ from studiogate.cli.context import (
 from studiogate.cli.field_options import Before, FieldOptions, Limit, of_field
 from studiogate.cli.lists import print_rows, table_of
 from studiogate.domain.access import SCOPE_GRANTS, Access, Scope, unknown_scopes
+from studiogate.domain.fields import Values, optional, required
+from studiogate.domain.fields import readers as v
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff_input import by_name
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import Values, optional, required
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
 from studiogate.storage import request_log
@@ -78,12 +78,12 @@ OPTIONS = {
     "rate_limit": of_field("Requests per second; default: the setting.", min=1),
 }
 FIELDS = by_name(
-    required("name", v.text()),
-    optional("all_scopes", v.boolean),
-    optional("scopes", v.texts),
-    optional("location_ids", v.identifiers),
-    optional("expires_at", v.instant),
-    optional("rate_limit", v.whole(1)),
+    required("name", v.text(), personal=False),
+    optional("all_scopes", v.boolean, personal=False),
+    optional("scopes", v.texts, personal=False),
+    optional("location_ids", v.identifiers, personal=False),
+    optional("expires_at", v.instant, personal=False),
+    optional("rate_limit", v.whole(1), personal=False),
 )
 
 

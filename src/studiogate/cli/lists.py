@@ -14,8 +14,8 @@ from studiogate import clock
 from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import print_json, screen
 from studiogate.cli.field_options import ClassId, Day, Limit, MemberId, option_id
+from studiogate.domain.fields import Values
 from studiogate.domain.names import visible_text
-from studiogate.domain.studio_file.rows import Values
 from studiogate.storage import operator_lists as storage
 from studiogate.storage.db.pool import Record
 

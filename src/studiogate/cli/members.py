@@ -13,9 +13,9 @@ from studiogate.cli.field_options import FieldOptions, Limit, Reason, RowId, of_
 from studiogate.cli.files import new_file
 from studiogate.cli.lists import add_list, print_rows
 from studiogate.domain.access import Access
+from studiogate.domain.fields import Values
 from studiogate.domain.members import MEMBER, NEW_MEMBER
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.studio_file.rows import Values
 from studiogate.flows.members import erase as erasure
 from studiogate.flows.members import export as exporting
 from studiogate.flows.members import merge as merging

@@ -9,10 +9,10 @@ from studiogate.cli.commands import Call, Group, InStudio
 from studiogate.cli.context import CommandError, complaints, print_json, screen
 from studiogate.cli.field_options import FieldOption, FieldOptions, RowId, Strict, of_field, of_policy
 from studiogate.cli.lists import add_list
+from studiogate.domain.fields import Values
 from studiogate.domain.schedule.fields import CLASS_TYPE, INSTRUCTOR, LOCATION, ROOM
 from studiogate.domain.schedule.warnings import ScheduleWarning
 from studiogate.domain.staff_input import Fields
-from studiogate.domain.studio_file.rows import Values
 from studiogate.flows.schedule import class_types, instructors, locations, rooms
 from studiogate.flows.schedule.rows import Given, Saved
 

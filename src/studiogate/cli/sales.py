@@ -12,16 +12,15 @@ from studiogate.cli.context import CommandError, counted
 from studiogate.cli.field_options import RowId, Undo, option_id, option_time
 from studiogate.cli.lists import add_list
 from studiogate.domain.access import Access
-from studiogate.domain.catalog import ProductType
+from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import MembershipState
 from studiogate.domain.money import money_text
-from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
-from studiogate.flows import membership_changes as flow
+from studiogate.flows import memberships as flow
 from studiogate.flows import purchases as purchase_flow
-from studiogate.flows.sales import sell
+from studiogate.flows.purchases import sell
 from studiogate.storage.db.pool import Connection
 
 memberships = Group("Sell, pause, resume and cancel memberships; renewal and credits.")

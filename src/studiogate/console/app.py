@@ -14,8 +14,7 @@ from studiogate.console.framework.page import PREFIX, Audience, Match, RouteTabl
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import ConsoleRequest, Refused, is_own_path
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.staff import forms
-from studiogate.flows.staff_flow import RepeatedFormError
+from studiogate.flows.staff_flow import RepeatedFormError, first_location, note_location
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import (
     DatabaseUnavailableError,
@@ -192,7 +191,7 @@ async def _repeated(console: ConsoleRequest) -> Answer:
     """Answer a form that took effect before: lead to where the first answer led, else to the page that sent it."""
     if console.is_fragment:
         return Answer(200, b"", ((b"hx-refresh", b"true"),))
-    location = await forms.first_location(console.database, console.access)
+    location = await first_location(console.database, console.access)
     return console.redirect(location or _referring_page(console.http), toast=REPEATED)
 
 
@@ -209,7 +208,7 @@ async def _note_location(console: ConsoleRequest, answer: Answer) -> None:
         return
     location = dict(answer.headers)[b"location"].decode()
     try:
-        await forms.note_location(console.database, console.access, location)
+        await note_location(console.database, console.access, location)
     except (OverloadedError, TransactionConflictError, DatabaseUnavailableError) as error:
         log.warning("location of a form's answer not noted", problem=type(error).__name__)
 

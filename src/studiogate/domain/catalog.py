@@ -11,38 +11,19 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.catalog import PRICES, PRODUCTS, PriceType
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.memberships import Interval, RecurringPrice, choose_price
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import by_name, fault, read_fields
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.columns import NAME
-from studiogate.domain.studio_file.rows import Field, optional, required
-from studiogate.domain.studio_file.values import Setting
 
-MAX_CREDITS = 100_000
 # The fields of a price that a sale agrees on.
 AGREED = ("product_id", "amount", "currency", "price_type", "interval")
 SOLD = "cannot change, because this price has been sold: retire it (active: false) and add a new one"
-
-
-class ProductType(StrEnum):
-    MEMBERSHIP = "membership"
-    PACKAGE = "package"
-    SINGLE = "single"
-    INTRO = "intro"
-    RETAIL = "retail"
-    GIFT_CARD = "gift_card"
-    FEE = "fee"
-    OTHER = "other"
-
-
-class PriceType(StrEnum):
-    ONE_TIME = "one_time"
-    RECURRING = "recurring"
 
 
 class Product(NamedTuple):
@@ -85,28 +66,15 @@ class NewPrice(NamedTuple):
     location_ids: tuple[UUID, ...]
 
 
-def _ids(value: object, setting: Setting) -> tuple[UUID, ...]:
-    return tuple(sorted({UUID(each) for each in v.identifiers(value, setting)}))
-
-
-def _interval(value: object, setting: Setting) -> Interval:
-    return Interval(v.one_of(Interval)(value, setting))
-
-
-CURRENCY = Field("currency", v.currency, lambda setting: setting.currency)
+CURRENCY = PRICES["currency"].never_null()
 PRODUCT = by_name(
-    required("name", NAME),
-    required("product_type", v.one_of(ProductType)),
-    Field("client_visible", v.boolean, True),
-    optional("credits_granted", v.whole(0, MAX_CREDITS)),
-    optional("location_ids", _ids, ()),
-    optional("class_type_ids", _ids, ()),
+    *PRODUCTS.only("name", "product_type"),
+    PRODUCTS["client_visible"].never_null(),
+    *PRODUCTS.only("credits_granted", "location_ids", "class_type_ids"),
 )
-NEW_PRODUCT = by_name(required("key", v.name(v.MAX_INDEXED, 1)), *PRODUCT.values())
-PRICE = by_name(
-    required("amount", v.amount), CURRENCY, optional("interval", _interval), optional("location_ids", _ids, ())
-)
-NEW_PRICE = by_name(*PRICE.values(), Field("default", v.boolean, False))
+NEW_PRODUCT = by_name(PRODUCTS["key"], *PRODUCT.values())
+PRICE = by_name(PRICES["amount"], CURRENCY, *PRICES.only("interval", "location_ids"))
+NEW_PRICE = by_name(*PRICE.values(), PRICES["default"].never_null())
 
 
 def new_product(product_id: UUID, given: Mapping[str, object]) -> tuple[Product | None, list[Fault]]:

@@ -4,6 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from studiogate.domain.fields import optional, required
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.forms.canonical import MAX_DEFINITION, TOO_LARGE, definition_size
 from studiogate.domain.forms.definition import DefinitionFault
 from studiogate.domain.forms.rule_checks import definition_faults
@@ -12,9 +15,6 @@ from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN, FormStatus
 from studiogate.domain.names import MAX_NAME
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import by_name, missing, read_fields, stripped
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import optional, required
-from studiogate.domain.studio_file.values import Setting, WrongValueError
 
 MAX_DESCRIPTION = 10_000
 
@@ -38,12 +38,12 @@ def _object(value: object, _setting: Setting) -> dict[str, object]:
 
 
 FIELDS = by_name(
-    required("title", v.name(MAX_NAME, least=1)),
-    required("slug", _slug),
-    optional("description", v.text(MAX_DESCRIPTION)),
-    required("fields", _list),
-    required("settings", _object),
-    required("status", v.one_of(FormStatus)),
+    required("title", v.name(MAX_NAME, least=1), personal=False),
+    required("slug", _slug, personal=False),
+    optional("description", v.text(MAX_DESCRIPTION), personal=False),
+    required("fields", _list, personal=False),
+    required("settings", _object, personal=False),
+    required("status", v.one_of(FormStatus), personal=False),
 )
 
 

@@ -6,12 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Scope, unknown_scopes
+from studiogate.domain.fields import optional, required
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import by_name, read_fields
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import optional, required
-from studiogate.domain.studio_file.values import Setting, WrongValueError
 
 # The largest number of the column.
 MAX_RATE = 2**31 - 1
@@ -51,11 +51,11 @@ def _rate(value: object, _setting: Setting) -> int:
 
 
 KEY_LIMITS = by_name(
-    required("name", _name),
-    required("scopes", _scopes),
-    optional("location_ids", _location_ids),
-    optional("expires_at", _expiry),
-    optional("rate_limit", _rate),
+    required("name", _name, personal=False),
+    required("scopes", _scopes, personal=False),
+    optional("location_ids", _location_ids, personal=False),
+    optional("expires_at", _expiry, personal=False),
+    optional("rate_limit", _rate, personal=False),
 )
 
 

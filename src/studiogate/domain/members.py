@@ -2,25 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, NamedTuple
 
-from studiogate.domain.names import MAX_NAME, text_fault
+from studiogate.domain.fields.people import MEMBERS, MemberRole
+from studiogate.domain.fields.readers import Setting
+from studiogate.domain.names import text_fault
 from studiogate.domain.refusals import Fault, Refusal
-from studiogate.domain.staff_input import by_name, fault, read_fields, refused, stripped
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import optional, required
-from studiogate.domain.studio_file.values import Setting
+from studiogate.domain.staff_input import Fields, by_name, fault, fields_of, read_fields, refused, stripped
 
 MAX_NOTE = 10_000
-
-
-class MemberRole(StrEnum):
-    """What a profile is: a profile with the role ``lead`` is a person who has not become a member yet."""
-
-    MEMBER = "member"
-    USER = "user"
-    LEAD = "lead"
 
 
 class Profile(NamedTuple):
@@ -36,20 +26,11 @@ class Profile(NamedTuple):
     membership_end_date: datetime | None
 
 
-_NAME = v.name(MAX_NAME, least=1)
-NEW_MEMBER = by_name(
-    required("first_name", _NAME),
-    required("last_name", _NAME),
-    optional("email", v.email),
-    optional("phone", v.phone),
-)
-MEMBER = by_name(
-    *NEW_MEMBER.values(),
-    required("role", v.one_of(MemberRole)),
-    optional("membership_type", _NAME),
-    optional("membership_start_date", v.instant),
-    optional("membership_end_date", v.instant),
-)
+MEMBER: Fields = {
+    **fields_of(MEMBERS, "suspended", "staff_notes", "erased_at"),
+    "role": MEMBERS["role"].never_null(),
+}
+NEW_MEMBER = by_name(*MEMBERS.only("first_name", "last_name", "email", "phone"))
 
 
 def read_member(given: Mapping[str, object], country: str | None) -> tuple[dict[str, Any], list[Fault]]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from studiogate.domain.bookings.states import MembershipStatus
-from studiogate.domain.catalog import MAX_CREDITS
+from studiogate.domain.fields.catalog import MAX_CREDITS
 from studiogate.domain.memberships import LIVE_STATUSES, MembershipState
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff_input import fault, reason_faults, refused

@@ -9,30 +9,20 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.domain.catalog import CURRENCY, Price, Product, ProductType, decimals_faults
+from studiogate.domain.catalog import CURRENCY, Price, Product, decimals_faults
+from studiogate.domain.fields import Field, required
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import money_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff_input import by_name, fault, read_fields, refused
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import Field, required
-from studiogate.domain.studio_file.values import Setting
 
 MAX_QUANTITY = 1_000
-
-
-class PurchaseStatus(StrEnum):
-    PENDING = "pending"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    PARTIALLY_REFUNDED = "partially_refunded"
-    REFUNDED = "refunded"
-
 
 # The statuses that staff may set, by current status. A returned payment turns a completed purchase into a failed one.
 PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProxyType(
@@ -47,14 +37,14 @@ WAIVABLE = frozenset({PurchaseStatus.PENDING, PurchaseStatus.FAILED})
 
 _RECORDABLE = v.one_of((PurchaseStatus.PENDING, PurchaseStatus.COMPLETED))
 LINE = by_name(
-    required("product_key", v.name(v.MAX_INDEXED, 1)),
-    Field("product_type", v.one_of(ProductType), ProductType.OTHER.value),
-    Field("quantity", v.whole(1, MAX_QUANTITY), 1),
-    required("amount_total", v.amount),
+    required("product_key", v.name(v.MAX_INDEXED, 1), personal=False),
+    Field("product_type", v.one_of(ProductType), ProductType.OTHER.value, personal=False),
+    Field("quantity", v.whole(1, MAX_QUANTITY), 1, personal=False),
+    required("amount_total", v.amount, personal=False),
     CURRENCY,
-    Field("status", _RECORDABLE, PurchaseStatus.COMPLETED.value),
+    Field("status", _RECORDABLE, PurchaseStatus.COMPLETED.value, personal=False),
 )
-REFUND = by_name(required("amount", v.amount))
+REFUND = by_name(required("amount", v.amount, personal=False))
 
 
 class PurchaseLine(NamedTuple):

@@ -15,9 +15,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.bookings.states import MembershipStatus
-from studiogate.domain.catalog import MAX_CREDITS, Price, Product, ProductType
+from studiogate.domain.catalog import Price, Product
+from studiogate.domain.fields.catalog import MAX_CREDITS, ProductType, PurchaseStatus
 from studiogate.domain.memberships import MembershipState, next_period_end
-from studiogate.domain.purchases import MAX_QUANTITY, PurchaseLine, PurchaseStatus, line_of_product
+from studiogate.domain.purchases import MAX_QUANTITY, PurchaseLine, line_of_product
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import fault
 

@@ -1,8 +1,8 @@
 """Check the values that staff give to a flow: every field at once, and every fault listed.
 
-A field is read as in the studio file, which may hold more in two cases, because it restores what other systems had:
-names of people have at most 200 characters for staff (``MAX_NAME``) and 2,000 in a file, and staff cannot give
-blanks for a name that is required. A new row gets the default of each absent field. A change leaves absent fields
+A field is read as in the studio file, unless it has a reader for staff: a file restores what other systems had, such as
+names of people with up to 2,000 characters, where staff may give 200 (``MAX_NAME``) and no blanks for a name that is
+required. A new row gets the default of each absent field. A change leaves absent fields
 alone, and null clears a field.
 """
 
@@ -11,19 +11,25 @@ from datetime import date
 from types import MappingProxyType
 from typing import TypeAlias
 
+from studiogate.domain.fields import Field, Section, Values
+from studiogate.domain.fields.readers import EARLIEST_DATE, LATEST_DATE, Setting, WrongValueError
 from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.studio_file.rows import Field, Values
-from studiogate.domain.studio_file.values import EARLIEST_DATE, LATEST_DATE, Setting, WrongValueError
 
 Fields: TypeAlias = Mapping[str, Field]
 INVALID = "value_error"
+KEPT_BY_THE_SYSTEM = ("id", "created_at", "revision")
 NO_SETTING = Setting()
 
 
-def by_name(*members: Field) -> Fields:
+def by_name(*fields: Field) -> Fields:
     """Return the fields that staff may give, by name."""
-    return MappingProxyType({member.name: member for member in members})
+    return MappingProxyType({field.name: field.for_staff() for field in fields})
+
+
+def fields_of(section: Section, *without: str) -> Fields:
+    """Return the fields of a word that staff may set."""
+    return by_name(*(field for field in section.fields if field.name not in (*KEPT_BY_THE_SYSTEM, *without)))
 
 
 def read_fields(
@@ -34,27 +40,27 @@ def read_fields(
     faults = [
         Fault((name,), "extra_forbidden", "is not a field that can be set") for name in given if name not in fields
     ]
-    for name, member in fields.items():
-        if new and member.required and given.get(name) is None:
+    for name, field in fields.items():
+        if new and field.required and given.get(name) is None:
             faults.append(missing(name))
         elif name in given:
             try:
-                values[name] = _value(member, given[name], setting)
+                values[name] = _value(field, given[name], setting)
             except WrongValueError as wrong:
                 faults += [Fault((name, *loc), INVALID, message) for loc, message in wrong.faults]
         elif new:
-            values[name] = member.absent_value(setting)
+            values[name] = field.absent_value(setting)
     return values, faults
 
 
-def _value(member: Field, given: object, setting: Setting) -> object:
+def _value(field: Field, given: object, setting: Setting) -> object:
     if given is None:
-        return member.null_value(setting)
+        return field.null_value(setting)
     if any(not _is_storable(text) for text in _texts(given)):
         raise WrongValueError(((), "must be text without null characters or unpaired surrogates"))
-    if member.required and isinstance(given, str) and given.isspace():
+    if field.required and isinstance(given, str) and given.isspace():
         raise WrongValueError(((), "must not be blank"))
-    return member.read(given, setting)
+    return field.read(given, setting)
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -7,11 +7,11 @@ from uuid import UUID
 from studiogate.domain import catalog as rules
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import NewPrice, Price, Product
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.domain.studio_file.values import Setting
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog
 from studiogate.storage import studio as studios

@@ -1,54 +1,47 @@
-"""Import rows of a CSV file: they are translated into a studio file, which is then imported as any other.
+"""Import rows of a CSV file: they are translated into rows of a studio file, which are then imported like any others.
 
 So an import from CSV keeps every rule of the studio file, and announces its changes alike. All of it is one
 transaction: rows are read and matched, imported, and get their verdicts; a dry run, or a file with faults, is then
 rolled back.
 """
 
-import json
-import tempfile
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from studiogate import clock
 from studiogate.domain.access import Access
 from studiogate.domain.csv_import.columns import Columns, choose_delimiter, find_columns
 from studiogate.domain.csv_import.directory import Directory, Named, directory
 from studiogate.domain.csv_import.encoding import NAMES, UnreadableFileError, find_encoding, read_lines
+from studiogate.domain.csv_import.kinds import Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.records import DELIMITERS, Record, RecordReader
 from studiogate.domain.csv_import.translate import Translator
 from studiogate.domain.csv_import.verdicts import HEADER, Verdict, csv_line
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.studio_file.values import Setting
-from studiogate.flows.csv_rows import csv_field, decided_row, placed, shown, staged_row
+from studiogate.domain.studio_file.faults import Faults, row_of
+from studiogate.domain.studio_file.parser import Element
+from studiogate.flows.csv_rows import csv_field, decided_row, place_of, placed, shown, staged_row
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.flows.studio_file import Options, import_studio_file, importing
-from studiogate.flows.studio_file.outcome import Progress, silent
+from studiogate.flows.studio_file.load import analyze, conflict_message, settle
+from studiogate.flows.studio_file.outcome import Outcome, Progress, silent
+from studiogate.flows.studio_file.staged_rows import StagedRows
+from studiogate.flows.studio_file.steps import Import, Options
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import changes
+from studiogate.storage.studio_file.apply import ConflictError
 from studiogate.storage.studio_file.diff import RowChange
 
-ROUNDS = 5
 NOT_CHECKED = "was not checked: the file has too many faults. Correct the others first."
 MAX_ROWS = 1_000_000
 # Somebody corrects the first ones, which often have the same reason. Reading on would only take time.
 MAX_FAULTY_ROWS = 10_000
-
-
-class Changes(Protocol):
-    """Receives the rows that change, with the old and the new values."""
-
-    def restart(self) -> None:
-        """Forget what was noted: the rows are imported again, without those that have faults."""
-
-    def note(self, change: RowChange) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +49,7 @@ class CsvFile:
     """A CSV file and what to do with it. ``write`` receives the verdicts as the text of a CSV file, in pieces.
 
     Without ``apply`` nothing is changed; with it, a file with faults is applied only if ``skip_faults`` leaves out its
-    faulty rows; ``quiet`` sends members no mails about it.
+    faulty rows; ``quiet`` sends members no mails about it. ``on_change`` is called with every row that changes.
     """
 
     file: BinaryIO
@@ -67,7 +60,7 @@ class CsvFile:
     skip_faults: bool = False
     quiet: bool = False
     progress: Progress = silent
-    changes: Changes | None = None
+    on_change: Callable[[RowChange], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,31 +81,27 @@ class CsvOutcome:
 
 @staff_flow(Permission.IMPORT)
 async def import_csv(connection: Connection, access: Access, source: CsvFile) -> CsvOutcome | Refusal:
-    """Import a CSV file (seekable). Needs access to all locations: most rows belong to none."""
-    refusal = access.refusal_without_all_locations(Permission.IMPORT)
-    if refusal is not None:
-        return refusal
-    transaction = connection.transaction()
-    await transaction.start()
+    """Import a CSV file (seekable)."""
+
+    async def run(importer: Access) -> tuple[CsvOutcome, bool]:
+        outcome = await _Run(connection, importer, source).run()
+        return outcome, outcome.applied
+
     try:
-        outcome = await _Run(connection, importing(access), source).run()
+        return await settle(connection, access, run)
     except UnreadableFileError as unreadable:
-        await transaction.rollback()
-        return Refusal(Code.VALIDATION_ERROR, faults=(Fault(("file",), "unreadable", str(unreadable)),))
-    except BaseException:
-        if not connection.is_closed():
-            await transaction.rollback()
-        raise
-    if outcome.applied:
-        await transaction.commit()
-    else:
-        await transaction.rollback()
-    return outcome
+        return _unreadable(str(unreadable))
+    except ConflictError as conflict:
+        return _unreadable(f"{conflict_message(conflict).capitalize()}.")
+
+
+def _unreadable(message: str) -> Refusal:
+    return Refusal(Code.VALIDATION_ERROR, faults=(Fault(("file",), "unreadable", message),))
 
 
 @dataclass(slots=True)
 class _Run:
-    """One import: the steps share the connection, the access and the file."""
+    """One import, and the source of its rows: the steps share the connection, the access and the file."""
 
     connection: Connection
     access: Access
@@ -120,26 +109,26 @@ class _Run:
     encoding: str = ""
     size: int = field(default=0)
     names: dict[str, str] = field(default_factory=dict)
+    columns: Columns = field(init=False)
 
     @property
-    def kind(self) -> str:
-        return self.source.mapping.kind.name
+    def kind(self) -> Kind:
+        return self.source.mapping.kind
 
     async def run(self) -> CsvOutcome:
-        columns, records = self._read()
+        self.columns, records = self._read()
         await storage.prepare(self.connection)
         found = await self._directory()
-        await self._stage(records, Translator(columns, self.source.mapping, found, clock.now()))
-        await changes.lock_studio(self.connection, self.access)
-        await self._decide(columns)
-        await self._import(columns)
+        await self._translate(records, Translator(self.columns, self.source.mapping, found, clock.now()))
+        outcome = await self._import()
         counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection)
         applied = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
         await self._report(applied)
         if applied:
-            await storage.keep_external_ids(self.connection, self.access, self.kind, self.source.mapping.source)
+            await storage.keep_external_ids(self.connection, self.access, self.kind.name, self.source.mapping.source)
             await self._audit(counts)
-        return CsvOutcome(counts, applied, NAMES[self.encoding], columns.missing, columns.ignored)
+            await analyze(self.connection, outcome)
+        return CsvOutcome(counts, applied, NAMES[self.encoding], self.columns.missing, self.columns.ignored)
 
     # Reading.
 
@@ -178,7 +167,7 @@ class _Run:
         )
         return directory(Setting(**dict(values)) if values else Setting(), named)
 
-    async def _stage(self, records: Iterator[Record], translator: Translator) -> None:
+    async def _translate(self, records: Iterator[Record], translator: Translator) -> None:
         batch: list[storage.Staged] = []
         faulty = 0
         for number, record in enumerate(records):
@@ -193,63 +182,47 @@ class _Run:
         await storage.finish_staging(self.connection)
         self.source.progress("reading", self.size, self.size)
 
-    # Matching.
-
-    async def _decide(self, columns: Columns) -> None:
-        mapping = self.source.mapping
-        async for rows in storage.facts(self.connection, self.access, self.kind, mapping.source):
-            decided = [decided_row(row, mapping, columns) for row in rows]
-            await storage.decide(self.connection, decided)
-            self.source.progress("checking", 0, 1)
-
     # Importing.
 
-    async def _import(self, columns: Columns) -> None:
-        """Import the accepted rows. Those in which the import finds faults are marked and the others imported again,
-        so that every row gets the verdict that it has without the faulty ones."""
-        for _round in range(ROUNDS):
-            await storage.number(self.connection)
-            faults = await self._import_once(columns)
-            if not faults:
-                await storage.judge(self.connection, self.kind)
-                return
-            marked = [(position, columns.name(csv_field(name)), message) for position, name, message in faults]
-            await storage.mark_faults(self.connection, marked)
-        await storage.give_up(self.connection, NOT_CHECKED)
+    async def _import(self) -> Outcome:
+        """Import the rows that can be, and give every row its verdict."""
+        options = Options(quiet=self.source.quiet, skip_faults=True, on_change=self.source.on_change and self._note)
+        outcome = await Import(self.connection, self, options, self.source.progress).run(self.access)
+        faults = [placed(fault) for fault in outcome.faults]
+        marked = [(line, self.columns.name(name), message) for line, name, message in faults]
+        await storage.mark_faults(self.connection, marked)
+        if outcome.sections:
+            await storage.judge(self.connection, self.kind.name)
+        else:
+            await storage.give_up(self.connection, NOT_CHECKED)
+        return outcome
 
-    async def _import_once(self, columns: Columns) -> list[tuple[int, str, str]]:
-        """Import the accepted rows as a studio file; return its faults as (position, field, message)."""
-        lines = array("l")
-        with tempfile.TemporaryFile() as file:
-            studio = json.dumps({"id": str(self.access.studio_id)})
-            file.write(f'{{"studio": {studio}, "{self.source.mapping.kind.section}": ['.encode())
-            separator = ""
-            async for rows in storage.accepted(self.connection):
-                file.write((separator + ",\n".join(row["row"] for row in rows)).encode())
-                lines.extend(row["line"] for row in rows)
-                separator = ",\n"
-            file.write(b"]}")
-            options = Options(quiet=self.source.quiet, on_change=self._noting(lines, columns))
-            outcome = await import_studio_file(self.connection, self.access, file, options, self.source.progress)
-        if isinstance(outcome, Refusal):
-            raise AssertionError("the access was checked")
-        return [placed(fault.place, fault.message) for fault in outcome.faults]
+    def studio(self, _faults: Faults) -> object:
+        return {"id": str(self.access.studio_id)}
+
+    async def stage(self, rows: StagedRows) -> bool:
+        """Match the rows with the stored ones, and stage those that are imported."""
+        await changes.lock_studio(self.connection, self.access)
+        mapping = self.source.mapping
+        async for facts in storage.facts(self.connection, self.access, self.kind.name, mapping.source):
+            decisions = []
+            for each in facts:
+                decision, values = decided_row(each, mapping, self.columns)
+                decisions.append(decision)
+                if values is not None:
+                    rows.add(Element(self.kind.section, place_of(decision.line), values))
+            await storage.decide(self.connection, decisions)
+            await rows.flush(self.connection)
+            self.source.progress("checking", 0, 1)
+        return True
 
     # Reporting.
 
-    def _noting(self, lines: Sequence[int], columns: Columns) -> Callable[[RowChange], None] | None:
-        """Return what passes on the changed rows of a studio file as those of this file."""
-        noted = self.source.changes
-        if noted is None:
-            return None
-        noted.restart()
-
-        def note(change: RowChange) -> None:
-            position, _, _ = placed(change.place, "")
-            fields = {columns.name(csv_field(name)): self._named(values) for name, values in change.fields.items()}
-            noted.note(change._replace(place=f"Line {lines[position]}", fields=fields))
-
-        return note
+    def _note(self, change: RowChange) -> None:
+        """Pass on a changed row of the studio file as one of this file."""
+        fields = {self.columns.name(csv_field(name)): self._named(values) for name, values in change.fields.items()}
+        if self.source.on_change is not None:
+            self.source.on_change(change._replace(place=row_of(change.place).capitalize(), fields=fields))
 
     def _named(self, values: list[object]) -> list[object]:
         """Return the old and the new value of a field, with the names of rows instead of their ids."""
@@ -263,7 +236,7 @@ class _Run:
     async def _audit(self, counts: dict[str, int]) -> None:
         """Write one entry for the whole run: what was imported from where, and the number of rows by verdict."""
         mapping = self.source.mapping
-        given = {"kind": self.kind, "source": mapping.source, **{name: n for name, n in counts.items() if n}}
+        given = {"kind": self.kind.name, "source": mapping.source, **{name: n for name, n in counts.items() if n}}
         changed = {name: [None, value] for name, value in given.items()}
         subject = Subject("studio", self.access.studio_id)
         await audit.add(self.connection, self.access, Entry("studio.import_csv", subject, changed, self.source.name))

@@ -8,13 +8,14 @@ from uuid import UUID, uuid5
 from studiogate.domain.csv_import.columns import Columns
 from studiogate.domain.csv_import.encoding import UnreadableFileError
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.matching import Decision, Facts, Row, decide
+from studiogate.domain.csv_import.matching import Facts, Row, decide
 from studiogate.domain.csv_import.translate import DERIVED, Translated
 from studiogate.domain.csv_import.verdicts import Verdict
+from studiogate.domain.studio_file.faults import Fault
 from studiogate.storage import csv_import as storage
 from studiogate.storage.db.ids import new_id
 
-_PLACE = re.compile(r"\w+\[([0-9]+)\](?:\.(.+))?")
+_PLACE = re.compile(r"line ([0-9]+)(?:\.(.+))?")
 
 
 def staged_row(number: int, row: Translated) -> storage.Staged:
@@ -37,43 +38,41 @@ def staged_row(number: int, row: Translated) -> storage.Staged:
     )
 
 
-def decided_row(row: Any, mapping: ColumnMapping, columns: Columns) -> storage.Decided:
+def decided_row(row: Any, mapping: ColumnMapping, columns: Columns) -> tuple[storage.Decided, dict[str, object] | None]:
+    """Return what becomes of a row, and the row of the studio file to import if it is to be imported."""
     start = (row["n"], row["line"], row["external_id"])
     if row["verdict"]:
-        return storage.Decided(*start, None, None, None, row["verdict"], row["column"], row["reason"])
+        return storage.Decided(*start, None, row["verdict"], row["column"], row["reason"]), None
     fields = json.loads(row["row"])
     given = Row(*(row[name] for name in ("line", "external_id", "key", "member", "member_email")), **fields)
     facts = Facts(**{name: _plain(row[name]) for name in Facts.__dataclass_fields__})
     decision = decide(given, facts, mapping)
     column = columns.name(decision.field) if decision.field else ""
     if decision.verdict:
-        return storage.Decided(*start, decision.row_id, None, None, decision.verdict, column, decision.reason)
-    row_id, price_id, values = _identified(decision, mapping)
-    text = json.dumps({"id": row_id, **values})
-    return storage.Decided(*start, row_id, price_id, text, None, column, decision.reason)
+        return storage.Decided(*start, decision.row_id, decision.verdict, column, decision.reason), None
+    row_id = decision.row_id or str(new_id())
+    values = {"id": row_id, **(decision.values or {})}
+    if values.get("prices"):
+        # The price of a product keeps its id.
+        values["prices"] = [{"id": str(uuid5(UUID(row_id), f"price of {mapping.source}")), **values["prices"][0]}]
+    return storage.Decided(*start, row_id, None, column, decision.reason), values
 
 
 def _plain(value: object) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def _identified(decision: Decision, mapping: ColumnMapping) -> tuple[str, str | None, dict[str, object]]:
-    """Return the ids of a row and of its price, and the row's fields. The price of a product keeps its id."""
-    row_id = decision.row_id or str(new_id())
-    values = dict(decision.values or {})
-    if not values.get("prices"):
-        return row_id, None, values
-    price_id = str(uuid5(UUID(row_id), f"price of {mapping.source}"))
-    values["prices"] = [{"id": price_id, **values["prices"][0]}]
-    return row_id, price_id, values
+def place_of(line: int) -> str:
+    """Return the place of a row in the import; ``placed`` reads it back."""
+    return f"line {line}"
 
 
-def placed(place: str, message: str) -> tuple[int, str, str]:
-    found = _PLACE.fullmatch(place)
+def placed(fault: Fault) -> tuple[int, str, str]:
+    """Return a fault of the import as (line, field, message)."""
+    found = _PLACE.fullmatch(fault.place)
     if found is None:
-        # About the import as a whole, such as a change of the studio in the meantime.
-        raise UnreadableFileError(f"{place}: {message}.")
-    return int(found[1]), found[2] or "", message
+        raise UnreadableFileError(f"{fault}.")
+    return int(found[1]), csv_field(found[2] or ""), fault.message
 
 
 def csv_field(name: str) -> str:

@@ -32,6 +32,7 @@ Outcome = Stored | Refusal | Replay
 
 
 KEY_REUSED = Refusal(Code.IDEMPOTENCY_KEY_REUSED)
+IN_PROGRESS = Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
 
 
 def _not_stored(_refusal: Refusal) -> None:
@@ -100,7 +101,7 @@ async def execute(database: Database, context: WriteContext, work: Work | EmailW
     except _ForgetError as forgotten:
         return forgotten.refusal
     except idempotency.StillRunningError:
-        return Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
+        return IN_PROGRESS
 
 
 async def _in_one_transaction(
@@ -165,3 +166,15 @@ async def replay(
     if context.once is None or first.fingerprint != context.once.fingerprint:
         return KEY_REUSED
     return Replay(first.status, first.body) if await visible(connection) else Refusal(Code.NOT_FOUND)
+
+
+async def wait_for_key(database: Database, context: WriteContext) -> Refusal | Exception | None:
+    """Wait until no transaction holds the key of a request; return why that cannot be awaited, if so."""
+    try:
+        async with database.transaction() as connection:
+            await idempotency.wait_for_key(connection, context.access, context.once.key if context.once else "")
+    except idempotency.StillRunningError:
+        return IN_PROGRESS
+    except Exception as error:
+        return error
+    return None

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from studiogate.domain import keys
 from studiogate.domain.access import OPERATOR, Access, operator_access
+from studiogate.domain.fields import Values
 from studiogate.domain.instants import instant_text
 from studiogate.domain.key_limits import KEY_LIMITS, read_key_limits
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.studio_file.rows import Values
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage import keys as storage

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.people import MemberRole
 from studiogate.domain.leads import LeadStatus, status_refusal
-from studiogate.domain.members import MemberRole, note_fault
+from studiogate.domain.members import note_fault
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import leads
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.leads import LeadUpdate
 from studiogate.flows.members.staff import change_within, create_within
 from studiogate.flows.people import members_appeared

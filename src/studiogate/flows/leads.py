@@ -23,8 +23,7 @@ from studiogate.domain.leads import (
 from studiogate.domain.people import normalize_email, notes_refusal
 from studiogate.domain.phones import normalize_phone
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited_key
+from studiogate.flows.changes import changing, recorded_for_key
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.storage import leads as storage
 from studiogate.storage import studio
@@ -121,10 +120,7 @@ async def _fill(connection: Connection, access: Access, kept: KeptLead, given: L
     filled = kept.contact.filled_from(given)
     if grows_too_large(kept.contact.metadata, filled.metadata):
         return faulty(METADATA_TOO_LARGE)
-    async with (
-        audited_key(connection, access, "lead.change", Subject("lead", kept.id)),
-        changing(connection, access, EventType.LEAD_UPDATED, kept.id),
-    ):
+    async with recorded_for_key(connection, access, "lead.change", Subject("lead", kept.id)):
         await storage.fill_lead(connection, access, kept.id, filled)
     return mutation(kept.id, created=False)
 
@@ -147,10 +143,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     change = LeadChange(
         wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
     )
-    async with (
-        audited_key(connection, access, "lead.change", Subject("lead", kept.id)),
-        changing(connection, access, EventType.LEAD_UPDATED, kept.id),
-    ):
+    async with recorded_for_key(connection, access, "lead.change", Subject("lead", kept.id)):
         await storage.change_lead(connection, access, kept.id, change)
     return mutation(kept.id, created=False)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.flows.announce import changing
+from studiogate.flows.changes import changing
 from studiogate.storage import people as storage
 from studiogate.storage.db.pool import Connection
 

@@ -1,19 +1,23 @@
-"""Declare a flow of the studio's side: the permission that it needs, and its one transaction."""
+"""Declare flows of the studio's side: permission, one transaction, the form that they claim. Preview them."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.staff import FormToken, Permission
+from studiogate.domain.staff import Permission
 from studiogate.storage import form_tokens
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.transactions import transaction_on
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Flow = Callable[Concatenate[Connection, Access, Arguments], Coroutine[Any, Any, Result | Refusal]]
+
+MAX_LOCATION = 2_000
 
 # Every flow of the studio's side by its dotted name, with its permission: the table that tests and the console read.
 STAFF_FLOWS: dict[str, Permission] = {}
@@ -47,32 +51,57 @@ def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Fl
             refusal = access.refusal_without_permission(permission)
             if refusal is not None:
                 return refusal
-            claimed: FormToken | None = None
+            form = form_tokens.sent_form(access)
             try:
                 async with transaction_on(connection):
-                    claimed = await _claim_form(connection, access)
+                    if form is not None and not await form_tokens.claim(connection, access, form):
+                        raise RepeatedFormError
                     outcome = await flow(connection, access, *args, **kwargs)
                     if isinstance(outcome, Refusal):
                         raise _RefusedError(outcome)
                     return outcome
-            except BaseException as error:
-                if claimed is not None:
-                    claimed.is_claimed = False
-                if isinstance(error, _RefusedError):
-                    return error.refusal
-                raise
+            except _RefusedError as refused:
+                return refused.refusal
 
         return guarded
 
     return declare
 
 
-async def _claim_form(connection: Connection, access: Access) -> FormToken | None:
-    """Claim the token of the form that is being sent, if an earlier flow of the request has not; return it then."""
-    staff = access.staff
-    if staff is None or staff.form is None or staff.form.is_claimed or staff.account_id is None:
+async def note_location(database: Database, access: Access, location: str) -> None:
+    """Note where the answer to the form leads, if a flow of the request has claimed it: a form that is sent twice leads
+    to the same page."""
+    form = form_tokens.sent_form(access)
+    if form is not None:
+        async with database.transaction() as connection:
+            await form_tokens.set_location(connection, access, form, location[:MAX_LOCATION])
+
+
+async def first_location(database: Database, access: Access) -> str | None:
+    """Return where the first answer to the form led to."""
+    form = form_tokens.sent_form(access)
+    if form is None:
         return None
-    if not await form_tokens.claim(connection, access, staff.account_id, staff.form.value):
-        raise RepeatedFormError
-    staff.form.is_claimed = True
-    return staff.form
+    async with database.connection() as connection:
+        return await form_tokens.read_location(connection, access, form)
+
+
+class _TakenBackError(Exception):
+    """Ends a transaction that must leave nothing behind."""
+
+
+async def previewed(
+    connection: Connection, access: Access, flow: Callable[[Connection, Access], Awaitable[Result]]
+) -> Result:
+    """Return what the flow returns now, with all its checks, and change nothing.
+
+    The flow's locks are held until it ends. The token of the form that asks for a preview is not used up by it.
+    """
+    staff = access.staff
+    reader = access if staff is None else replace(access, staff=replace(staff, form=None))
+    outcome: list[Result] = []
+    with suppress(_TakenBackError):
+        async with connection.transaction():
+            outcome.append(await flow(connection, reader))
+            raise _TakenBackError
+    return outcome[0]

@@ -12,7 +12,7 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import webhooks
-from studiogate.flows.audit import record
+from studiogate.flows.changes import record
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.db.pool import Connection
 

@@ -15,7 +15,7 @@ from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.webhooks.retry_schedule import MAX_ENDPOINTS, MAX_WAITING
 from studiogate.domain.webhooks.signing import new_secret
 from studiogate.flows import retry
-from studiogate.flows.audit import audited, record, record_creation
+from studiogate.flows.changes import audited, record, record_creation
 from studiogate.storage import event_changes, event_numbering, events, secret_key
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id

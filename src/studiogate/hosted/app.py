@@ -17,7 +17,7 @@ from studiogate.hosted.submit import Sending
 from studiogate.hosted.upload import upload
 from studiogate.hosted.verify import verify
 from studiogate.runtime import Runtime
-from studiogate.storage import logos
+from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import (
     DatabaseUnavailableError,
     OverloadedError,
@@ -110,7 +110,7 @@ class HostedApp:
         if not is_slug(studio) or not is_logo_name(name):
             return self._noticed(request, Reason.UNKNOWN)
         async with self._runtime.database.connection() as connection:
-            found = await logos.find_logo(connection, studio, name)
+            found = await studios.find_logo(connection, studio, name)
         return self._noticed(request, Reason.UNKNOWN) if found is None else assets.image(found)
 
     async def _show(self, request: VisitorRequest, studio: str, form: str) -> Answer:

@@ -19,8 +19,8 @@ PREPARE = """
         n integer primary key, line integer, external_id text, key text, member text, member_email text, row text,
         verdict text, "column" text, reason text) on commit drop;
     create temp table csv_decisions (
-        n integer primary key, line integer, external_id text, row_id uuid, price_id uuid, row text, verdict text,
-        "column" text, reason text, position integer) on commit drop"""
+        n integer primary key, line integer, external_id text, row_id uuid, verdict text, "column" text, reason text)
+        on commit drop"""
 
 # The table of each kind, the condition under which a stored row (o) has the key of a staged one (r), and the name of
 # the person whose row it is.
@@ -92,19 +92,14 @@ JUDGE = """
     update csv_decisions d set verdict = j.verdict
     from (select r.n, case when c.id is null and p.id is null then 'unchanged' when not c.existing then 'created'
                            else 'updated' end as verdict
-          from csv_decisions r left join {change} c on c.id = r.row_id left join change_prices p on p.id = r.price_id
+          from csv_decisions r
+          left join {change} c on c.id = r.row_id left join change_prices p on p.product_id = r.row_id
           where r.verdict is null) j
     where d.n = j.n"""
-
-# The same order in which the rows are written to a studio file: a fault there names a row by its position.
-NUMBER = """
-    update csv_decisions d set position = s.position
-    from (select n, row_number() over (order by n) - 1 as position from csv_decisions where verdict is null) s
-    where s.n = d.n"""
 MARK = """
     update csv_decisions d set verdict = 'fault', "column" = f."column", reason = f.reason
-    from unnest($1::integer[], $2::text[], $3::text[]) f(position, "column", reason)
-    where d.position = f.position and d.verdict is null"""
+    from unnest($1::integer[], $2::text[], $3::text[]) f(line, "column", reason)
+    where d.line = f.line and d.verdict is null"""
 GIVE_UP = """
     update csv_decisions set verdict = 'skipped', reason = $1 where verdict is null"""
 KEEP_IDS = """
@@ -141,14 +136,12 @@ class Staged(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What is to become of a row: a verdict, or a row of a studio file as JSON."""
+    """What is to become of a row. One that is imported gets its verdict from the import."""
 
     n: int
     line: int
     external_id: str | None
     row_id: str | None
-    price_id: str | None
-    row: str | None
     verdict: str | None
     column: str
     reason: str
@@ -178,27 +171,16 @@ async def decide(connection: Connection, rows: Iterable[Decided]) -> None:
     await connection.copy_records_to_table("csv_decisions", records=rows, columns=Decided._fields)
 
 
-async def number(connection: Connection) -> None:
-    """Number the rows to import in the order in which ``accepted`` returns them."""
-    await connection.execute("analyze csv_decisions")
-    await connection.execute(NUMBER)
-
-
-async def accepted(connection: Connection) -> AsyncIterator[Sequence[Record]]:
-    cursor = await connection.cursor("select line, row from csv_decisions where verdict is null order by n")
-    while rows := await cursor.fetch(BATCH):
-        yield rows
-
-
 async def judge(connection: Connection, kind: str) -> None:
     """Give their verdicts to the rows that were imported. Must run in the transaction of the import."""
     await connection.execute(JUDGE.format(change=TABLE_OF_SECTION[KINDS[kind].section].change))
 
 
 async def mark_faults(connection: Connection, faults: Sequence[tuple[int, str, str]]) -> None:
-    """Mark rows as faults, each as (position, column, reason); the first fault of a row counts."""
-    first = {position: (column, reason) for position, column, reason in reversed(faults)}
+    """Mark rows as faults, each as (line, column, reason); the first fault of a row counts."""
+    first = {line: (column, reason) for line, column, reason in reversed(faults)}
     columns, reasons = [each[0] for each in first.values()], [each[1] for each in first.values()]
+    await connection.execute("analyze csv_decisions")
     await connection.execute(MARK, list(first), columns, reasons)
 
 

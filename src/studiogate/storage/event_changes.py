@@ -9,7 +9,7 @@ This is the way to announce any update whose changed fields are not known before
 Both calls must run in the transaction of the change, and the rows must be locked before the first one; otherwise
 another writer's change could appear in the difference. Rows that readers see unchanged produce no event, so a flow may
 take a snapshot of everything that it might change. New rows produce none either: emit their ``.created`` event with
-``events.emit``. ``flows.announce.changing`` does the same as a context manager.
+``events.emit``. ``flows.changes.changing`` does the same as a context manager.
 """
 
 import json

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from studiogate.domain import membership_changes, memberships, purchases
 from studiogate.domain.bookings import states
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.forms import submissions
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import UNLIMITED
@@ -36,6 +37,6 @@ CHANGEABLE = _among(states.MembershipStatus, membership_changes.CHANGEABLE)
 STATUS_DISPLAY_ORDER = _literals(memberships.STATUS_DISPLAY_ORDER)
 
 # Purchases, submissions of forms, and roles of staff.
-WAIVABLE = _among(purchases.PurchaseStatus, purchases.WAIVABLE)
+WAIVABLE = _among(PurchaseStatus, purchases.WAIVABLE)
 COUNTED_SUBMISSION = _among(submissions.SubmissionStatus, submissions.COUNTED)
 UNLIMITED_ROLE = _among(Role, UNLIMITED)

@@ -19,6 +19,7 @@ from studiogate.flows.staff import sessions
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import read_frame
+from studiogate.storage.db.ids import new_id
 from studiogate.web.limits import Buckets, Limit, Verdict
 from studiogate.web.request import Request
 
@@ -121,10 +122,10 @@ def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:
 
 
 def with_form(access: Access, form: Posted) -> Access:
-    """Return the access with the form's token, which the first flow claims."""
+    """Return the access with the form's token, which the request's flows claim."""
     if access.staff is None:
         return access
-    token = FormToken(form.first[posted.TOKEN])
+    token = FormToken(form.first[posted.TOKEN], new_id())
     return replace(access, staff=replace(access.staff, form=token))
 
 

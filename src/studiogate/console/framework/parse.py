@@ -5,9 +5,7 @@ from datetime import UTC, date, datetime, time
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from studiogate.domain.ids import parse_id
-from studiogate.domain.money import currency_decimals
-from studiogate.domain.studio_file.values import (
+from studiogate.domain.fields.readers import (
     EARLIEST_DATE,
     LATEST_DATE,
     Setting,
@@ -15,6 +13,8 @@ from studiogate.domain.studio_file.values import (
     calendar_date,
     instant,
 )
+from studiogate.domain.ids import parse_id
+from studiogate.domain.money import currency_decimals
 
 MAX_DAYS_AWAY = 3660
 DATES = (EARLIEST_DATE, LATEST_DATE)  # the first and the last one that read_date returns

@@ -31,8 +31,8 @@ def render(template: str, values: Mapping[str, object]) -> str:
 
 def render_block(template: str, block: str, values: Mapping[str, object]) -> str:
     """Return one block of a template, without the page around it. What the template imports at its top is executed
-    first: its first output comes from the template that it extends."""
+    first: its first output comes from the template that it extends, whose blocks it has then."""
     found = _environment.get_template(template)
     context = found.new_context(dict(values))
     next(found.root_render_func(context), None)
-    return "".join(found.blocks[block](context))
+    return "".join(context.blocks[block][0](context))

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from studiogate.domain.bookings.states import BookingStatus, MembershipStatus
-from studiogate.domain.catalog import ProductType
-from studiogate.domain.purchases import PURCHASE_MARKS, REFUNDABLE, WAIVABLE, PurchaseStatus
+from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
+from studiogate.domain.purchases import PURCHASE_MARKS, REFUNDABLE, WAIVABLE
 from studiogate.storage.db.pool import Record
 
 # Text and kind of badge by status.

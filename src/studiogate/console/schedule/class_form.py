@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
 from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
+from studiogate.domain.fields.readers import Setting, WrongValueError, calendar_date
+from studiogate.domain.fields.schedule import DAY_NAMES, local_time
 from studiogate.domain.instants import instant_text, instants_at, skipped_text
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.studio_file.series import DAY_NAMES, local_time
-from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule.classes import ClassDetails
 
 TEXTS = ("title", "description")
 CHOICES = ("class_type_id", "room_id", "instructor_id", "spot_selection_mode")

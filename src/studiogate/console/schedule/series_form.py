@@ -7,8 +7,8 @@ from typing import Any
 from studiogate.console.framework.formats import full_date
 from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
 from studiogate.console.schedule.class_form import CHOICES, SWITCHES, TEXTS, number
+from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.refusals import Fault, Refusal
-from studiogate.domain.studio_file.series import DAY_NAMES
 
 WEEKDAYS = tuple(f"weekday_{name}" for name in DAY_NAMES)
 DATES = ("first_date", "last_date")

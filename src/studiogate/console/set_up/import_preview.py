@@ -66,12 +66,6 @@ class _Report:
             self.written_at = clock.monotonic()
             self.kept.write_state({**self.state, "step": step, "percent": 100 * done // max(total, 1)})
 
-    def restart(self) -> None:
-        """Forget the changes: the rows are imported again without some of them."""
-        self.changes.seek(0)
-        self.changes.truncate()
-        self.change_count = 0
-
     def note(self, change: RowChange) -> None:
         self.change_count += 1
         given = ((name, *values) for name, values in change.fields.items() if values[1] or not change.created)
@@ -134,7 +128,7 @@ async def _imported(
             options = Options(dry_run=not wanted.apply, quiet=wanted.quiet, on_change=report.note)
             return await import_studio_file(connection, access, file, options, report.progress)
         choices = (wanted.apply, wanted.skip_faults, wanted.quiet)
-        source = CsvFile(file, wanted.name, wanted.mapping, report.verdicts, *choices, report.progress, report)
+        source = CsvFile(file, wanted.name, wanted.mapping, report.verdicts, *choices, report.progress, report.note)
         return await import_csv(connection, access, source)
 
 

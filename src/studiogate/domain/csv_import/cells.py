@@ -9,9 +9,9 @@ from studiogate.domain.csv_import.directory import Directory
 from studiogate.domain.csv_import.formats import WrongCellError
 from studiogate.domain.csv_import.kinds import FieldType, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.studio_file.catalog import PRICES
+from studiogate.domain.fields.catalog import PRICES
+from studiogate.domain.fields.readers import Reader, Setting, WrongValueError
 from studiogate.domain.studio_file.sections import SECTION_BY_NAME
-from studiogate.domain.studio_file.values import Reader, Setting, WrongValueError
 
 # Fields that are compared with stored ones, so they are kept as the studio file's readers return them.
 NORMALIZED = frozenset({"email", "phone"})
@@ -60,7 +60,7 @@ def check(reader: Reader, value: object, setting: Setting) -> object:
 
 def _checks(kind: Kind) -> dict[str, Reader]:
     """Return the studio file's readers by field. A product's row also has fields of its price."""
-    members = [*SECTION_BY_NAME[kind.section].members, *(PRICES.members if kind.name == "products" else ())]
+    members = [*SECTION_BY_NAME[kind.section].fields, *(PRICES.fields if kind.name == "products" else ())]
     return {each.name: each.read for each in reversed(members)}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.csv_import.formats import WrongCellError, shown
-from studiogate.domain.studio_file.values import Setting
+from studiogate.domain.fields.readers import Setting
 
 NOUNS = {
     "location": "location",

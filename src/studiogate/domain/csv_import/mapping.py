@@ -8,7 +8,7 @@ from studiogate.domain.csv_import.encoding import STATED
 from studiogate.domain.csv_import.formats import DateFormat, WrongFormatError, check_formats
 from studiogate.domain.csv_import.kinds import KINDS, FieldType, Kind
 from studiogate.domain.csv_import.records import DELIMITERS
-from studiogate.domain.studio_file.people import MAX_SOURCE
+from studiogate.domain.fields.people import MAX_SOURCE
 
 MAX_MAPPING = 256 * 1024
 _TOP = ("source", "encoding", "delimiter", "decimal", "dates", *KINDS)

@@ -16,7 +16,7 @@ from studiogate.domain.csv_import.formats import WrongCellError
 from studiogate.domain.csv_import.kinds import EXTERNAL_ID, PRICE_FIELDS
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.records import Record
-from studiogate.domain.studio_file.values import email
+from studiogate.domain.fields.readers import email
 
 MAX_EXTERNAL_ID = 200
 # Marks an external id that was derived from the row itself, because its file has none.

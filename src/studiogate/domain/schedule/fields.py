@@ -3,20 +3,14 @@
 import math
 import re
 
-from studiogate.domain.staff_input import Fields, by_name, read_fields
-from studiogate.domain.studio_file import schedule as file
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import Section, Values, optional, required
-from studiogate.domain.studio_file.values import Setting, WrongValueError
+from studiogate.domain.fields import Values, optional, required
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields import schedule as file
+from studiogate.domain.fields.readers import Setting, WrongValueError
+from studiogate.domain.staff_input import Fields, by_name, fields_of, read_fields
 
 MAX_SPOTS = 500
-KEPT_BY_THE_SYSTEM = ("id", "created_at", "revision")
 _COLOUR = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})", re.ASCII)
-
-
-def fields_of(section: Section, *without: str) -> Fields:
-    """Return the members of a section of the studio file that staff may set."""
-    return by_name(*(member for member in section.members if member.name not in (*KEPT_BY_THE_SYSTEM, *without)))
 
 
 def _colour(value: object, _setting: Setting) -> str:
@@ -32,7 +26,11 @@ def _coordinate(value: object, setting: Setting) -> float:
     return number
 
 
-SPOT = by_name(required("label", v.name(v.MAX_INDEXED, 1)), optional("x", _coordinate), optional("y", _coordinate))
+SPOT = by_name(
+    required("label", v.name(v.MAX_INDEXED, 1), personal=False),
+    optional("x", _coordinate, personal=False),
+    optional("y", _coordinate, personal=False),
+)
 
 
 def _spots(value: object, setting: Setting) -> list[Values]:
@@ -53,16 +51,16 @@ def _spots(value: object, setting: Setting) -> list[Values]:
 
 STUDIO: Fields = {
     **fields_of(file.STUDIO, "logo_url", "test", "mail_switches"),
-    "primary_color": optional("primary_color", _colour),
+    "primary_color": optional("primary_color", _colour, personal=False),
 }
-NEW_STUDIO: Fields = {**STUDIO, "test": optional("test", v.boolean, False)}
+NEW_STUDIO: Fields = {**STUDIO, "test": optional("test", v.boolean, False, personal=False)}
 LOCATION: Fields = fields_of(file.LOCATIONS)
-ROOM: Fields = {**fields_of(file.ROOMS), "spots": optional("spots", _spots, ())}
+ROOM: Fields = {**fields_of(file.ROOMS), "spots": optional("spots", _spots, (), personal=False)}
 CLASS_TYPE: Fields = fields_of(file.CLASS_TYPES)
 INSTRUCTOR: Fields = fields_of(file.INSTRUCTORS)
 NEW_CLASS: Fields = {
     **fields_of(file.CLASSES, "status", *file.OF_SERIES),
-    "location_id": required("location_id", v.identifier),
+    "location_id": required("location_id", v.identifier, personal=False),
 }
 # A class keeps its location: bookings, permissions and policies depend on it. Cancel it and create another.
 CLASS: Fields = {name: member for name, member in NEW_CLASS.items() if name != "location_id"}

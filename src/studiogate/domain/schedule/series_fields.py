@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
+from studiogate.domain.fields import schedule as file
+from studiogate.domain.fields.schedule import MAX_CLOSED_DAYS
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.schedule.fields import fields_of
 from studiogate.domain.schedule.series import Days, Pattern, next_week_of
-from studiogate.domain.staff_input import Fields, date_faults, invalid
-from studiogate.domain.studio_file import series as file
-from studiogate.domain.studio_file.series import MAX_CLOSED_DAYS
+from studiogate.domain.staff_input import Fields, date_faults, fields_of, invalid
 
 NEW_SERIES: Fields = fields_of(file.SERIES, "generated_until")
 # A series keeps its location and its first date: end it and create another.

@@ -83,13 +83,13 @@ class Channel(StrEnum):
     IMPORT = "import"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class FormToken:
-    """The token of a form that somebody sent: the first flow of the request claims it, in its own transaction, so that
-    the same form sent again has no second effect. ``is_claimed`` tells later flows of the request that it is done."""
+    """The token of a form that a request sends: the flows of that request claim it in their transactions, so the same
+    form sent by another request has no second effect."""
 
     value: str
-    is_claimed: bool = False
+    request_id: UUID
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from studiogate.domain.studio_file.values import finite
+from studiogate.domain.fields.readers import finite
 
 CHUNK = 1 << 18
 # No row is that long. Without a limit, a missing quote would cause the rest of the file to be read into memory.

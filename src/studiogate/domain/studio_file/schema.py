@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from studiogate.domain.studio_file.rows import Field, Section
+from studiogate.domain.fields import Field, Section
+from studiogate.domain.fields.readers import SHAPES, Shape
 from studiogate.domain.studio_file.sections import SECTIONS, STUDIO
-from studiogate.domain.studio_file.values import SHAPES, Shape
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTION = (
@@ -30,11 +30,11 @@ def studio_file_schema() -> dict[str, Any]:
 def _row(section: Section) -> Shape:
     nested = {each.name: {"type": ["array", "null"], "items": _row(each)} for each in section.nested}
     ignored: dict[str, object] = dict.fromkeys(sorted(section.derived | {"object"}), True)
-    names = [member.name for member in section.members]
-    new = [member.name for member in section.members if member.required]
+    names = [member.name for member in section.fields]
+    new = [member.name for member in section.fields if member.required]
     return {
         "type": "object",
-        "properties": {member.name: _member(member) for member in section.members} | nested | ignored,
+        "properties": {member.name: _member(member) for member in section.fields} | nested | ignored,
         "required": [name for name in names if name == "id"],
         "x-required-for-new-rows": new,
         "additionalProperties": False,

@@ -4,21 +4,21 @@ A row is a patch: a stored row keeps what the file does not give, and a new row 
 default too. ``docs/studio-file.md`` describes every member.
 """
 
-from collections.abc import Iterator, Mapping
-
-from studiogate.domain.bookings.states import BookingStatus
-from studiogate.domain.studio_file import documents
-from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.catalog import PRICES, PRODUCTS, PURCHASES
-from studiogate.domain.studio_file.columns import ID, RECORD
-from studiogate.domain.studio_file.faults import Loc
-from studiogate.domain.studio_file.forms import FILES, FORMS, SUBMISSIONS, VERSIONS
-from studiogate.domain.studio_file.history import CANCELLATIONS, LEDGER, RENEWALS, SALES, WAITLIST
-from studiogate.domain.studio_file.people import EXTERNAL_IDS, LEADS, MEMBERS, MEMBERSHIPS, MERGED_PEOPLE
-from studiogate.domain.studio_file.rows import Rule, Section, optional, required
-from studiogate.domain.studio_file.schedule import CLASS_TYPES, CLASSES, INSTRUCTORS, LOCATIONS, ROOMS, SPOTS, STUDIO
-from studiogate.domain.studio_file.series import CLOSURES, SERIES
-from studiogate.domain.studio_file.values import Setting
+from studiogate.domain.fields.catalog import PRICES, PRODUCTS, PURCHASES
+from studiogate.domain.fields.forms import FILES, FORMS, SUBMISSIONS, VERSIONS
+from studiogate.domain.fields.history import BOOKINGS, CANCELLATIONS, LEDGER, RENEWALS, SALES, WAITLIST
+from studiogate.domain.fields.people import EXTERNAL_IDS, LEADS, MEMBERS, MEMBERSHIPS, MERGED_PEOPLE
+from studiogate.domain.fields.schedule import (
+    CLASS_TYPES,
+    CLASSES,
+    CLOSURES,
+    INSTRUCTORS,
+    LOCATIONS,
+    ROOMS,
+    SERIES,
+    SPOTS,
+    STUDIO,
+)
 
 __all__ = [
     "EVERY_SECTION",
@@ -32,31 +32,6 @@ __all__ = [
     "VERSIONS",
 ]
 
-
-def _waiting(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
-    if values["status"] == BookingStatus.WAITLISTED and values["class_spot_id"] is not None:
-        yield ("class_spot_id",), "must be null: a waitlisted booking holds no spot"
-
-
-BOOKINGS = Section(
-    "bookings",
-    (
-        ID,
-        required("class_id", v.identifier),
-        required("member_id", v.identifier),
-        required("status", v.one_of(BookingStatus)),
-        optional("booking_source", v.text(v.MAX_INDEXED, 1)),
-        optional("membership_id", v.identifier),
-        optional("class_spot_id", v.identifier),
-        # History, like that of ``history.py``.
-        optional("credits_taken", v.whole(0, 1), 0),
-        optional("policy", documents.json_object),
-        optional("promoted_at", v.instant),
-        *RECORD,
-    ),
-    frozenset({"waitlist_position", "updated_at"}),
-    (Rule(("status", "class_spot_id"), _waiting),),
-)
 
 SECTIONS = (
     LOCATIONS,

@@ -13,8 +13,8 @@ from studiogate.domain.bookings.states import (
 )
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.audit import audited
 from studiogate.flows.bookings import announce
+from studiogate.flows.changes import audited
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import desk, facts, lock, staff

@@ -10,11 +10,11 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.eligibility import decide_booking
 from studiogate.domain.refusals import NOT_FOUND, Refusal
-from studiogate.flows.audit import audited_key
 from studiogate.flows.bookings import book, cancel, promote
 from studiogate.flows.bookings.book import NO_MEMBER, BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.promote import MembersToLoad, PromotionPlan
+from studiogate.flows.changes import audited_key
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import create, facts, lock

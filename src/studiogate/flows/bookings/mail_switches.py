@@ -6,7 +6,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.mails import MailKind
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import mails

@@ -1,18 +1,18 @@
 """Decide when a booking or a cancellation is executed, and with which others. Nothing else does.
 
-A request that waits for a row lock in PostgreSQL holds a connection and is woken by every commit only to wait again.
-Requests that wait here hold nothing. Each process has a few slots; a slot that is free takes what waits, up to a batch,
-and executes it in one transaction (``executor``). Nobody waits for a batch to fill: in a quiet hour it is one request,
-in an ordinary minute a few requests for many classes, during a rush many requests for one class.
+Requests wait here, holding nothing, until one of a few slots is free: it takes what waits, up to a batch, and executes
+it in one transaction (``executor``). docs/locking.md shows the whole road.
 
 - The requests of a class are executed in order of arrival, by one slot at a time.
 - Classes take turns, so that a crowd for one class does not delay the others. A batch is of one studio.
 - A member is in a batch for one class only: the facts that a booking is decided on are read before the batch.
 - What was locked elsewhere returns to the head of its queue, and its class to the head of all: the executor waits for
-  the locks of the oldest request, for a while. After that, the class rests and is executed alone; a request whose
-  member is locked is executed alone, and after the others of its class if the member remains locked.
-- A crowd would use the whole machine until its last request is answered. So while other clients read, a class with
-  several batches rests after each, as long as its own requests are still executed well within their time.
+  the locks of the oldest request, for a while. After that, the class rests and is executed alone, by one slot at a
+  time; likewise a request whose member is locked, and after the others of its class if the member remains locked.
+- The first class that does not fit into a batch begins the next one. Without this rule, a class that is executed alone,
+  or is of another studio, would wait as long as other classes return to the head.
+- A request that has waited for 5 seconds is refused at that moment, whatever the slots do.
+- While other clients read, a crowd rests between its batches, as far as its requests are still executed in time.
 
 This is an optimisation only: the locks of the rows, which also cover other processes, keep bookings correct.
 """
@@ -21,25 +21,24 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from studiogate import clock
-from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows import retry
+from studiogate.flows import idempotency
 from studiogate.flows.bookings import executor
-from studiogate.flows.bookings.executor import PORTION, NotExecuted, PendingRequest, Result
+from studiogate.flows.bookings.executor import NotExecuted, PendingRequest
 from studiogate.flows.idempotency import Outcome
-from studiogate.storage import idempotency
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Database, OverloadedError
 
 MAX_WAIT_SECONDS = 5.0
 REST_SECONDS = 0.1  # of a class that was locked elsewhere
-# The time within which a crowd is executed if it rests for others; what remains of the maximum wait is a reserve.
-CROWD_SECONDS = 3.5
-# The longest rest of a crowd, as a multiple of the batch before it.
-MAX_REST_FACTOR = 6.0
+DEADLINE_CHECK_SECONDS = 0.1
+MAX_STEP_SECONDS = 0.5  # of the estimate: a batch that takes longer was paused
+CROWD_SECONDS = 3.5  # within which a crowd is executed if it rests for others; the rest of the maximum is a reserve
+MAX_REST_FACTOR = 6.0  # the longest rest of a crowd, as a multiple of the batch before it
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +46,6 @@ class _Request:
     pending: PendingRequest
     result: asyncio.Future[Outcome]
     arrived: float = field(default_factory=clock.monotonic)
-    times_key_busy: int = 0
     is_alone: bool = False  # whether it is executed alone, because its member was locked
 
     def answer(self, result: Outcome | Exception) -> None:
@@ -69,19 +67,19 @@ class _Class:
 
 
 class Scheduler:
-    """The bookings and cancellations of one process: ``slots`` transactions at a time, each of at most ``largest``
-    requests."""
+    """The bookings and cancellations of a process: ``slots`` transactions at a time, of up to ``largest`` requests."""
 
     def __init__(self, database: Database, largest: int, slots: int) -> None:
         self.largest, self._free_slots = largest, slots
         self.reads = 0  # requests so far that only read; front ends count them
         self._database = database
         self._classes: dict[tuple[UUID, UUID], _Class] = {}
-        self._ready: OrderedDict[tuple[UUID, UUID], _Class] = (
-            OrderedDict()
-        )  # those that a slot may take, the next one first
+        self._ready: OrderedDict[tuple[UUID, UUID], _Class] = OrderedDict()  # for slots to take, the next one first
+        self._passed_over: _Class | None = None  # the first class that did not fit into the last batch
+        self._is_one_alone = False  # whether a slot executes what has to be alone
+        self._checks_deadlines = False
         self._busy_keys: dict[tuple[str, str], list[_Request]] = {}
-        self._estimate = WaitEstimate()
+        self._estimate = WaitEstimate(MAX_STEP_SECONDS)
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -90,8 +88,7 @@ class Scheduler:
         return sum(len(each.waiting) for each in self._classes.values())
 
     async def submit(self, pending: PendingRequest) -> Outcome:
-        """Execute a request in its turn and return its outcome. Raise OverloadedError if the turn does not, or would
-        not, come in time."""
+        """Execute a request in its turn and return its outcome; raise OverloadedError if that takes too long."""
         class_ = self._class_of(pending)
         batches = len(class_.waiting) // self.largest
         if batches and self._estimate.would_time_out(batches * max(1, self._batches_ahead()), MAX_WAIT_SECONDS):
@@ -100,14 +97,14 @@ class Scheduler:
             self.shed_if_overloaded()  # once more: others have arrived with it
         request = _Request(pending, asyncio.get_running_loop().create_future())
         class_.waiting.append(request)
-        self._classes[class_.key] = class_
         self._offer(class_)
         self._fill_slots()
+        if not self._checks_deadlines:
+            self._check_deadlines()
         return await request.result
 
     def shed_if_overloaded(self) -> None:
-        """Raise OverloadedError if a request for another class would wait too long; front ends call this before any
-        work is done."""
+        """Raise OverloadedError if a request for another class would wait too long. Front ends call this first."""
         if self._ready and self._estimate.would_time_out(self._batches_ahead()):
             raise OverloadedError
 
@@ -117,19 +114,19 @@ class Scheduler:
             await asyncio.gather(*self._tasks)
 
     def _class_of(self, pending: PendingRequest) -> _Class:
-        """Return the class of a request; a new one is kept only while it has requests."""
+        """Return the class of a request; one without requests is kept once it is offered, until it has none."""
         key = (pending.context.access.studio_id, pending.command.class_id)
         return self._classes.get(key) or _Class(key)
 
     def _batches_ahead(self) -> int:
-        """Return after how many batches all that wait have had a place. Counting requests instead would refuse a crowd:
-        after a quiet minute, each would count as much as a transaction."""
+        """Return after how many batches all that wait have had a place. Counting requests would refuse crowds."""
         return -(-sum(min(len(each.waiting), self.largest) for each in self._ready.values()) // self.largest)
 
     def _offer(self, class_: _Class, *, first: bool = False) -> None:
         """Let slots take a class with waiting requests, unless it rests or a slot has it; forget one without."""
         if class_.is_executing or class_.is_resting:
             return
+        self._classes[class_.key] = class_
         if not class_.waiting:
             self._classes.pop(class_.key, None)
         elif class_.key not in self._ready:
@@ -143,7 +140,7 @@ class Scheduler:
             self._start(self._execute(batch))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -151,22 +148,27 @@ class Scheduler:
         """Take the next batch: from one class after the other, each in order of arrival."""
         batch: list[_Request] = []
         classes: dict[UUID | None, _Class] = {}  # of the batch, by member
-        studio_id = None
+        passed_over, self._passed_over = self._passed_over, None
+        if passed_over and passed_over.key in self._ready:
+            self._ready.move_to_end(passed_over.key, last=False)
         for class_ in list(self._ready.values()):
-            if len(batch) == self.largest or (batch and batch[-1].is_alone):
+            if len(batch) == self.largest or (batch and self._is_alone(batch[0])):
                 break
-            if batch and (class_.key[0] != studio_id or class_.is_alone):
-                continue
-            taken = self._take_from(class_, self.largest - len(batch), classes)
+            same_studio = not batch or batch[0].pending.context.access.studio_id == class_.key[0]
+            fits = same_studio and not (class_.is_alone and (batch or self._is_one_alone))
+            taken = self._take_from(class_, self.largest - len(batch), classes) if fits else []
             if taken or not class_.waiting:
                 del self._ready[class_.key]
                 class_.is_executing = bool(taken)
                 self._offer(class_)
+            elif self._passed_over is None:
+                self._passed_over = class_
             batch += taken
-            studio_id = class_.key[0]
-            if taken and class_.is_alone:
-                break
+        self._is_one_alone |= bool(batch) and self._is_alone(batch[0])
         return batch
+
+    def _is_alone(self, request: _Request) -> bool:
+        return request.is_alone or self._class_of(request.pending).is_alone
 
     def _take_from(self, class_: _Class, room: int, classes: dict[UUID | None, _Class]) -> list[_Request]:
         """Take requests from the head of a class's queue, as far as they can be in the batch."""
@@ -177,7 +179,7 @@ class Scheduler:
                 class_.waiting.popleft()
                 continue
             is_elsewhere = member_id is not None and classes.get(member_id, class_) is not class_
-            if is_elsewhere or (request.is_alone and (taken or classes)):
+            if is_elsewhere or (request.is_alone and (taken or classes or self._is_one_alone)):
                 break
             classes[member_id] = class_
             taken.append(class_.waiting.popleft())
@@ -191,9 +193,22 @@ class Scheduler:
             request.answer(OverloadedError())
         return request.result.done()
 
+    def _check_deadlines(self) -> None:
+        """Forget the requests that are over, and look again soon while there are others."""
+        for class_ in list(self._classes.values()):
+            class_.waiting = deque(each for each in class_.waiting if not self._is_over(each))
+            if not class_.waiting:
+                self._ready.pop(class_.key, None)
+                self._offer(class_)
+        for request in chain.from_iterable(self._busy_keys.values()):
+            self._is_over(request)
+        self._checks_deadlines = bool(self._classes or self._busy_keys)
+        if self._checks_deadlines:
+            asyncio.get_running_loop().call_later(DEADLINE_CHECK_SECONDS, self._check_deadlines)
+
     async def _execute(self, batch: Sequence[_Request]) -> None:
         classes = list(dict.fromkeys(self._class_of(each.pending) for each in batch))
-        began, reads = clock.monotonic(), self.reads
+        is_alone, began, reads = self._is_alone(batch[0]), clock.monotonic(), self.reads
         try:
             results = await executor.execute(self._database, [each.pending for each in batch])
         except Exception as error:
@@ -204,33 +219,31 @@ class Scheduler:
             raise
         finally:
             self._free_slots += 1
+            self._is_one_alone &= not is_alone
         self._release(classes, list(zip(batch, results, strict=True)))
         if self.reads != reads:
             for class_ in classes:
                 self._rest_for_others(class_, clock.monotonic() - began)
-        self._estimate.step(others_wait=bool(self._ready))
+        executed = sum(not isinstance(each, NotExecuted) for each in results)
+        self._estimate.step(others_wait=bool(self._ready), requests=max(1, executed) / len(batch))
         self._fill_slots()
         for number, (request, result) in enumerate(zip(batch, results, strict=True), start=1):
             if not isinstance(result, NotExecuted):
                 request.answer(result)
-            if number % PORTION == 0:
+            if number % executor.PORTION == 0:
                 await asyncio.sleep(0)  # others in this process are served in between
 
-    def _release(self, classes: Sequence[_Class], results: Sequence[tuple[_Request, Result]]) -> None:
+    def _release(self, classes: Sequence[_Class], results: Sequence[tuple[_Request, executor.Result]]) -> None:
         """Give up the classes of a batch, and put back what was not executed, in the order in which it was."""
         for class_ in classes:
             class_.is_executing = class_.is_alone = False
-        not_free: dict[_Class, None] = {}
         for request, result in reversed(results):
             if result is NotExecuted.KEY_BUSY:
                 self._wait_for_key(request)
             elif isinstance(result, NotExecuted) and not self._is_over(request):
-                class_ = self._class_of(request.pending)
-                self._put_back(class_, request, result)
-                if result is NotExecuted.NOT_FREE:
-                    not_free[class_] = None
-        for class_ in not_free:
-            self._offer(class_, first=True)
+                self._put_back(self._class_of(request.pending), request, result)
+        for request, _ in [each for each in reversed(results) if each[1] is NotExecuted.NOT_FREE]:
+            self._offer(self._class_of(request.pending), first=True)
         for class_ in classes:
             self._offer(class_)
 
@@ -256,10 +269,9 @@ class Scheduler:
 
     def _rest_for_others(self, class_: _Class, seconds: float) -> None:
         """Let a crowd rest after a batch that took so long."""
-        batches = -(-len(class_.waiting) // self.largest)
-        if batches and not class_.is_resting:
+        if class_.waiting and not class_.is_resting:
             time_left = class_.waiting[0].arrived + CROWD_SECONDS - clock.monotonic()
-            if pause := pause_for_others(seconds, batches, time_left):
+            if pause := pause_for_others(seconds, -(-len(class_.waiting) // self.largest), time_left):
                 self._rest(class_, pause)
 
     def _wait_for_key(self, request: _Request) -> None:
@@ -270,23 +282,13 @@ class Scheduler:
             self._start(self._until_the_key_is_free(waiting, request))
 
     async def _until_the_key_is_free(self, waiting: list[_Request], first: _Request) -> None:
-        access, once, _ = first.pending.context
-        problem: Refusal | Exception | None = None
-        try:
-            async with self._database.transaction() as connection:
-                await idempotency.wait_for_key(connection, access, once.key if once else "")
-        except idempotency.StillRunningError:
-            problem = Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
-        except Exception as error:
-            problem = error
+        problem = await idempotency.wait_for_key(self._database, first.pending.context)
         del self._busy_keys[executor.identity(first.pending.context)]
         for request in sorted(waiting, key=lambda each: each.arrived, reverse=True):
-            request.times_key_busy += 1
-            if problem is not None or request.times_key_busy == retry.TRIES:
-                request.answer(problem or Refusal(Code.IDEMPOTENCY_IN_PROGRESS))
+            if problem is not None:
+                request.answer(problem)
             elif not self._is_over(request):
                 class_ = self._class_of(request.pending)
-                self._classes[class_.key] = class_
                 class_.waiting.appendleft(request)
                 self._offer(class_)
         self._fill_slots()
@@ -294,6 +296,5 @@ class Scheduler:
 
 def pause_for_others(batch_seconds: float, batches: int, time_left: float) -> float:
     """Return how long to pause after a batch if so many more, each as long, are to be executed in the time left."""
-    if batches < 2:
-        return 0.0  # no crowd: it is executed at once
-    return max(0.0, min(MAX_REST_FACTOR * batch_seconds, time_left / batches - batch_seconds))
+    pause = min(MAX_REST_FACTOR * batch_seconds, time_left / batches - batch_seconds)
+    return max(0.0, pause) if batches > 1 else 0.0  # a single batch is no crowd

@@ -18,11 +18,10 @@ from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused_reason
 from studiogate.flows import class_clock
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited
 from studiogate.flows.bookings import promote
 from studiogate.flows.bookings.cancel import record_with_class
 from studiogate.flows.bookings.promote import MembersToLoad
+from studiogate.flows.changes import audited, changing
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import facts, lock, staff

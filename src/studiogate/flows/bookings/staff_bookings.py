@@ -13,10 +13,10 @@ from studiogate.domain.bookings.states import WaitlistStatus, waitlist_transitio
 from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_promotion
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.audit import audited
 from studiogate.flows.bookings import executor, promote
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.executor import PendingRequest
+from studiogate.flows.changes import audited
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.memberships import catch_up
 from studiogate.flows.staff_flow import staff_flow

@@ -3,14 +3,12 @@
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import EventType
 from studiogate.domain.forms.acceptance import NotAccepting, not_accepting
 from studiogate.domain.forms.submissions import SubmissionStatus, transition_refusal
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import retry
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import people
 from studiogate.storage.audit import Subject
@@ -80,10 +78,7 @@ async def decide(
     refusal = transition_refusal(kept.status, status)
     if refusal is not None:
         return refusal
-    async with (
-        audited(connection, access, ACTIONS[status], Subject("submission", submission_id)),
-        changing(connection, access, EventType.FORM_SUBMISSION_UPDATED, submission_id),
-    ):
+    async with recorded(connection, access, ACTIONS[status], Subject("submission", submission_id)):
         if kept.status != status:
             await storage.set_status(connection, access, submission_id, status)
         if status is SubmissionStatus.CONFIRMED and not kept.verified:

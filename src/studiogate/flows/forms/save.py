@@ -18,8 +18,7 @@ from studiogate.domain.forms.canonical import (
 from studiogate.domain.forms.states import FormStatus, free_slug, slug_of, transition_refusal
 from studiogate.domain.json_values import same_json
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
-from studiogate.flows.announce import changing, emit_event
-from studiogate.flows.audit import audited_key, record_creation_by_key
+from studiogate.flows.changes import audited_key, changing, emit_event, record_creation_by_key
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.forms import read

@@ -14,7 +14,7 @@ from studiogate.domain.people import masked_email
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
-from studiogate.flows.audit import audited, record, record_creation
+from studiogate.flows.changes import audited, record, record_creation
 from studiogate.flows.forms import save
 from studiogate.flows.forms.save import FormToSave
 from studiogate.flows.forms.submit import reason_against

@@ -21,7 +21,7 @@ from studiogate.domain.ids import parse_id
 from studiogate.domain.leads import FormSubmission
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
-from studiogate.flows import audit, leads, retry
+from studiogate.flows import changes, leads, retry
 from studiogate.flows.forms import mail_queue
 from studiogate.storage import people
 from studiogate.storage.db.ids import new_id
@@ -73,7 +73,7 @@ async def submit(
     if made.lead_id is not None:
         await leads.note_submission(connection, access, made.lead_id, FormSubmission(form.id, made.id, form.now))
     if access.actor is Actor.PARTNER:
-        await audit.record(connection, access, "submission.create", "submission", made.id)
+        await changes.record(connection, access, "submission.create", "submission", made.id)
     if mails:
         await mail_queue.queue(connection, access, form.settings, made.id, email)
     return wire

@@ -7,8 +7,7 @@ from uuid import UUID
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal, faulty
-from studiogate.flows.announce import emit_event
-from studiogate.flows.audit import record_creation_by_key
+from studiogate.flows.changes import emit_event, record_creation_by_key
 from studiogate.flows.leads import BAD_PHONE, phone_in_studio
 from studiogate.flows.people import members_appeared
 from studiogate.storage import members as storage

@@ -20,9 +20,8 @@ from studiogate.domain.json_values import json_text
 from studiogate.domain.memberships import cancelled_now
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited
 from studiogate.flows.bookings import staff_bookings
+from studiogate.flows.changes import changing, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import erasure as storage
 from studiogate.storage import event_numbering, members, memberships, person_rows
@@ -105,8 +104,7 @@ async def _forget_reasons(connection: Connection, access: Access, membership_ids
 async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:
     """Erase the person's own rows and announce it; return the names of the files to remove."""
     async with (
-        audited(connection, access, "member.erase", Subject("member", rows.member_id)),
-        changing(connection, access, EventType.MEMBER_UPDATED, rows.member_id),
+        recorded(connection, access, "member.erase", Subject("member", rows.member_id)),
         changing(connection, access, EventType.LEAD_UPDATED, *rows.leads),
     ):
         await storage.erase_member(connection, access, rows.member_id)

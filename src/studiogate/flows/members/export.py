@@ -12,7 +12,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.person_page import page
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.audit import record
+from studiogate.flows.changes import record
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import members, person_export
 from studiogate.storage.db.pool import Connection

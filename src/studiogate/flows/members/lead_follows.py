@@ -7,7 +7,7 @@ from studiogate.domain.events import EventType
 from studiogate.domain.leads import filled_within_limits
 from studiogate.domain.people import joined_notes, joined_notes_refusal
 from studiogate.domain.refusals import Refusal
-from studiogate.flows.announce import changing
+from studiogate.flows.changes import changing
 from studiogate.storage import leads
 from studiogate.storage import person_merge as storage
 from studiogate.storage.db.pool import Connection

@@ -17,8 +17,7 @@ from studiogate.domain.people import joined_notes, joined_notes_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import changing, recorded
 from studiogate.flows.members.lead_follows import lead_follows
 from studiogate.flows.members.locked import locked_member
 from studiogate.flows.people import members_appeared
@@ -83,8 +82,7 @@ async def _merge(
     profile = merged_profile(kept.profile, other.profile)
     suspended = kept.suspended or other.suspended
     async with (
-        audited(connection, access, "member.merge", Subject("member", kept.id)),
-        changing(connection, access, EventType.MEMBER_UPDATED, kept.id),
+        recorded(connection, access, "member.merge", Subject("member", kept.id)),
         changing(connection, access, EventType.BOOKING_UPDATED, *rows.bookings),
         changing(connection, access, EventType.WAITLIST_UPDATED, *rows.waitlist_entries),
         changing(connection, access, EventType.MEMBERSHIP_UPDATED, *rows.memberships),

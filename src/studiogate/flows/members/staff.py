@@ -6,14 +6,13 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import EventType
-from studiogate.domain.members import MemberRole, Profile, note_fault, read_member, read_member_changes
+from studiogate.domain.fields.people import MemberRole
+from studiogate.domain.members import Profile, note_fault, read_member, read_member_changes
 from studiogate.domain.people import notes_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused, refused_reason
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited, record_creation
+from studiogate.flows.changes import audited, record_creation, recorded
 from studiogate.flows.members.create import MemberToCreate, member_exists
 from studiogate.flows.members.create import create as create_member
 from studiogate.flows.members.lead_follows import lead_follows
@@ -71,10 +70,7 @@ async def change_within(
     if refusal is not None:
         return refusal
     subject = Subject("member", member_id)
-    async with (
-        audited(connection, access, "member.change", subject),
-        changing(connection, access, EventType.MEMBER_UPDATED, member_id),
-    ):
+    async with recorded(connection, access, "member.change", subject):
         await storage.write_profile(connection, access, member_id, profile)
     refusal = await lead_follows(connection, access, member_id, profile.email, kept.profile.email)
     if refusal is not None:

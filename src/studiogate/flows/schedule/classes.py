@@ -7,6 +7,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.fields import Values
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.class_changes import (
     PLACES,
@@ -28,12 +30,9 @@ from studiogate.domain.schedule.warnings import (
 )
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
-from studiogate.domain.studio_file.rows import Values
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows import class_clock
-from studiogate.flows.announce import changing, emit_event
-from studiogate.flows.audit import audited
 from studiogate.flows.bookings.staff import fill_free_seats
+from studiogate.flows.changes import emit_event, recorded
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
@@ -105,10 +104,7 @@ async def _write(connection: Connection, access: Access, class_id: UUID, changed
         # Rules about overlaps and daily limits read the times of a member's bookings while they hold the member.
         members = [member_id for _, member_id, _ in await staff.live_bookings(connection, access, class_id)]
         await lock.lock_members(connection, access, class_id, members)
-    async with (
-        audited(connection, access, "class.change", Subject(KIND, class_id)),
-        changing(connection, access, EventType.CLASS_UPDATED, class_id),
-    ):
+    async with recorded(connection, access, "class.change", Subject(KIND, class_id)):
         await row_storage.update_row(connection, access, KIND, class_id, changed)
         await storage.move_bookings(connection, access, [class_id])
         return await fill_free_seats(connection, access, class_id)

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields import Values
+from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.series_fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid
-from studiogate.domain.studio_file.rows import Values
-from studiogate.domain.studio_file.series import ClosureMode
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows, series_classes
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow

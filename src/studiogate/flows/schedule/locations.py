@@ -7,7 +7,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import LOCATION
 from studiogate.domain.staff import Permission
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows, series_classes
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow

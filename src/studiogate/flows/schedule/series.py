@@ -10,6 +10,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields import Values
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.class_changes import changed_values
 from studiogate.domain.schedule.series import horizon, next_week_of
@@ -24,9 +26,7 @@ from studiogate.domain.schedule.series_fields import (
 from studiogate.domain.schedule.warnings import strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields, refused_reason
-from studiogate.domain.studio_file.rows import Values
-from studiogate.domain.studio_file.values import Setting
-from studiogate.flows.audit import audited
+from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows, series_classes
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series_classes import SavedSeries

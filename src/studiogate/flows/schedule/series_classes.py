@@ -22,9 +22,8 @@ from studiogate.domain.schedule.series import (
     wanted_days,
 )
 from studiogate.domain.schedule.warnings import Slot, Warnings, conflict_warnings, room_warnings
-from studiogate.flows.announce import changing
-from studiogate.flows.audit import audited
 from studiogate.flows.bookings.staff import cancel_locked_class, fill_free_seats
+from studiogate.flows.changes import audited, changing
 from studiogate.storage import events
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import lock

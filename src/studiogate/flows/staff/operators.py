@@ -8,7 +8,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.roles import refusal_without_owner
 from studiogate.domain.staff.tokens import Purpose
-from studiogate.flows import audit
+from studiogate.flows import changes
 from studiogate.flows.staff.visits import IssuedLink, issue_link
 from studiogate.storage import staff
 from studiogate.storage.accounts import accounts, links, sessions
@@ -103,4 +103,4 @@ async def make_link(
 
 async def _record(connection: Connection, operator: Operator, account_id: UUID, action: str) -> None:
     for studio in await accounts.studios(connection, account_id):
-        await audit.record(connection, operator(studio.studio_id), action, "staff_account", account_id)
+        await changes.record(connection, operator(studio.studio_id), action, "staff_account", account_id)

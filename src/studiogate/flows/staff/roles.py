@@ -10,8 +10,8 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Channel, Permission, Role
 from studiogate.domain.staff.roles import MAX_STAFF, Grant, grant_faults, refusal_without_owner
 from studiogate.domain.staff.tokens import Purpose
-from studiogate.flows import audit
-from studiogate.flows.audit import audited
+from studiogate.flows import changes
+from studiogate.flows.changes import audited
 from studiogate.flows.staff.operators import RESET_LINK
 from studiogate.flows.staff.visits import IssuedLink, issue_link
 from studiogate.flows.staff_flow import staff_flow
@@ -152,7 +152,7 @@ async def make_reset_link(
         await staff.queue_mail(connection, access, account_id, RESET_LINK.mail, account.email)
     for studio in await accounts.studios(connection, account_id):
         there = replace(access, studio_id=studio.studio_id)
-        await audit.record(connection, there, RESET_LINK.action, "staff_account", account_id)
+        await changes.record(connection, there, RESET_LINK.action, "staff_account", account_id)
     return await issue_link(connection, account_id, RESET_LINK.purpose)
 
 
@@ -163,5 +163,5 @@ async def end_sessions(connection: Connection, access: Access, account_id: UUID)
         return Refusal(Code.NOT_FOUND)
     ended = await sessions.end(connection, Sessions(account_id, studio_id=access.studio_id))
     if ended:
-        await audit.record(connection, access, "staff.end_session", "staff_account", account_id)
+        await changes.record(connection, access, "staff.end_session", "staff_account", account_id)
     return ended

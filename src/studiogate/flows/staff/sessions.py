@@ -7,7 +7,7 @@ from studiogate.domain.access import Access, staff_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.sessions import Origin, Session
 from studiogate.domain.staff.tokens import csrf_token, hash_of_own, is_csrf_token, token_hash
-from studiogate.flows import audit
+from studiogate.flows import changes
 from studiogate.storage.accounts import accounts, sessions
 from studiogate.storage.accounts.sessions import Sessions
 from studiogate.storage.db.pool import Database
@@ -70,7 +70,7 @@ async def choose_studio(database: Database, signed_in: SignedIn, studio_id: UUID
             return Refusal(Code.NOT_FOUND)
         await sessions.choose_studio(connection, session.id, studio_id)
         chosen = replace(signed_in.access, studio_id=studio_id)
-        await audit.record(connection, chosen, "staff.choose_studio", "staff_account", session.account_id)
+        await changes.record(connection, chosen, "staff.choose_studio", "staff_account", session.account_id)
     return None
 
 
@@ -85,7 +85,7 @@ async def end_session(database: Database, signed_in: SignedIn, session_id: UUID)
         if not await sessions.end(connection, Sessions(account_id, only=session_id)):
             return Refusal(Code.NOT_FOUND)
         action = "staff.sign_out" if session_id == signed_in.session.id else "staff.end_session"
-        await audit.record(connection, signed_in.access, action, "staff_account", account_id)
+        await changes.record(connection, signed_in.access, action, "staff_account", account_id)
     return None
 
 
@@ -95,5 +95,5 @@ async def end_other_sessions(database: Database, signed_in: SignedIn) -> int:
     async with database.transaction() as connection:
         ended = await sessions.end(connection, Sessions(session.account_id, but=session.id))
         if ended:
-            await audit.record(connection, signed_in.access, "staff.end_session", "staff_account", session.account_id)
+            await changes.record(connection, signed_in.access, "staff.end_session", "staff_account", session.account_id)
     return ended

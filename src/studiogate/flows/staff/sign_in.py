@@ -9,7 +9,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.second_factor import matching_step, totp_purpose
 from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose
-from studiogate.flows import audit
+from studiogate.flows import changes
 from studiogate.flows.staff import hashing
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.flows.staff.visits import Started, Visit, count_attempt, open_link, start_session
@@ -86,7 +86,9 @@ async def confirm_password(visit: Visit, signed_in: SignedIn, password: str) -> 
     async with visit.database.transaction() as connection:
         await sessions.note_password(connection, session.id)
         await attempts.remove(connection, attempt)
-        await audit.record(connection, signed_in.access, "staff.confirm_password", "staff_account", session.account_id)
+        await changes.record(
+            connection, signed_in.access, "staff.confirm_password", "staff_account", session.account_id
+        )
     return None
 
 

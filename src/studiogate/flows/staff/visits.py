@@ -13,7 +13,7 @@ from studiogate.domain.staff import Channel, Staff
 from studiogate.domain.staff.sessions import Origin, studio_to_start_in
 from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key, attempt_refusal
 from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, hash_of_own, link_is_open, new_token, token_hash
-from studiogate.flows import audit
+from studiogate.flows import changes
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.accounts.links import StoredLink
@@ -88,7 +88,7 @@ async def start_session(
     session = NewSession(account.id, studio_id, hash_of_own(token), origin, with_password)
     session_id = await sessions.add(connection, session)
     access = access_of(account, studio_id, origin)
-    await audit.record(connection, access, "staff.sign_in", "staff_account", account.id)
+    await changes.record(connection, access, "staff.sign_in", "staff_account", account.id)
     return Started(token, session_id, studio_id)
 
 
@@ -103,4 +103,4 @@ async def record_everywhere(connection: Connection, account: Account, origin: Or
     """Record what an account did to itself in the audit log of each of its studios."""
     for each in await accounts.studios(connection, account.id):
         access = access_of(account, each.studio_id, origin)
-        await audit.record(connection, access, action, "staff_account", account.id)
+        await changes.record(connection, access, action, "staff_account", account.id)

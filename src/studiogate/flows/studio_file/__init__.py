@@ -17,7 +17,7 @@ there, and only a file without faults is applied. Operators need to know:
 """
 
 from studiogate.flows.studio_file.files import FilesBeside
-from studiogate.flows.studio_file.load import import_document, import_studio_file, importing, studio_in
+from studiogate.flows.studio_file.load import import_document, import_studio_file, studio_in
 from studiogate.flows.studio_file.outcome import MANY_ROWS, Counts, Outcome
 from studiogate.flows.studio_file.steps import Options
 from studiogate.flows.studio_file.write import export_studio
@@ -31,6 +31,5 @@ __all__ = [
     "export_studio",
     "import_document",
     "import_studio_file",
-    "importing",
     "studio_in",
 ]

@@ -2,24 +2,28 @@
 
 import io
 import json
-from dataclasses import replace
-from typing import Any, BinaryIO
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, TypeVar
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Channel, Permission
-from studiogate.domain.studio_file.faults import Fault
-from studiogate.domain.studio_file.parser import BrokenFileError, read_studio
+from studiogate.domain.studio_file.faults import Fault, Faults
+from studiogate.domain.studio_file.parser import BrokenFileError, read_elements, read_studio
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.flows.studio_file.outcome import Outcome, Progress, silent
-from studiogate.flows.studio_file.steps import Import, Options
+from studiogate.flows.studio_file.staged_rows import StagedRows
+from studiogate.flows.studio_file.steps import MAX_FAULTS, Import, Options
 from studiogate.flows.studio_file.studio_row import id_in
-from studiogate.storage import mails
 from studiogate.storage.db.pool import Connection, UnknownOutcomeError
 from studiogate.storage.studio_file import apply
 from studiogate.storage.studio_file.tables import TABLES
+
+TOO_MANY = "the rest of the file was not read, because it has too many faults"
+Result = TypeVar("Result")
 
 
 def studio_in(file: BinaryIO) -> UUID:
@@ -67,43 +71,95 @@ async def import_studio_file(
     elif files is not None:
         files.discard()
     if isinstance(outcome, Outcome) and applied:
-        await apply.analyze_tables(connection, [table for table in TABLES if outcome.wrote_much(table.title)])
+        await analyze(connection, outcome)
     return outcome
+
+
+async def analyze(connection: Connection, outcome: Outcome) -> None:
+    """Bring the statistics of tables up to date to which an import has written much."""
+    await apply.analyze_tables(connection, [table for table in TABLES if outcome.wrote_much(table.title)])
 
 
 @staff_flow(Permission.IMPORT)
 async def import_rows(
     connection: Connection, access: Access, file: BinaryIO, options: Options, progress: Progress
 ) -> Outcome | Refusal:
-    """Import the rows of a file. Needs access to all locations. A dry run and a file with faults leave nothing."""
+    """Import the rows of a file. A dry run and a file with faults leave nothing."""
+
+    async def run(importer: Access) -> tuple[Outcome, bool]:
+        try:
+            outcome = await Import(connection, _File(connection, file, progress), options, progress).run(importer)
+        except apply.ConflictError as conflict:
+            outcome = Outcome(faults=[Fault(STUDIO.name, conflict_message(conflict))], fault_count=1)
+        return outcome, not outcome.faults and not options.dry_run
+
+    return await settle(connection, access, run)
+
+
+async def settle(
+    connection: Connection, access: Access, run: Callable[[Access], Awaitable[tuple[Result, bool]]]
+) -> Result | Refusal:
+    """Run an import in a savepoint and keep its changes if it says so. Needs access to all locations: most rows belong
+    to none."""
     refusal = access.refusal_without_all_locations(Permission.IMPORT)
     if refusal is not None:
         return refusal
-    transaction = connection.transaction()
-    await transaction.start()
-    if options.quiet:
-        await mails.silence(connection)
+    # The channel under which the audit log shows an import.
+    staff = replace(access.staff, channel=Channel.IMPORT) if access.staff else None
+    savepoint = connection.transaction()
+    await savepoint.start()
     try:
-        with apply.conflicts():
-            outcome = await Import(connection, file, options, progress).run(importing(access))
-    except apply.ConflictError as conflict:
-        outcome = _conflicting(str(conflict))
+        outcome, is_kept = await run(replace(access, staff=staff))
     except BaseException:
         if not connection.is_closed():
-            await transaction.rollback()
+            await savepoint.rollback()
         raise
-    if outcome.faults or options.dry_run:
-        await transaction.rollback()
-    else:
-        await transaction.commit()
+    await (savepoint.commit() if is_kept else savepoint.rollback())
     return outcome
 
 
-def importing(access: Access) -> Access:
-    """Return the access with the channel under which the audit log shows an import."""
-    return replace(access, staff=replace(access.staff, channel=Channel.IMPORT)) if access.staff else access
+def conflict_message(conflict: apply.ConflictError) -> str:
+    return f"somebody changed the studio during the import ({conflict}): run the import again"
 
 
-def _conflicting(what: str) -> Outcome:
-    message = f"somebody changed the studio during the import ({what}): run the import again"
-    return Outcome(faults=[Fault(STUDIO.name, message)], fault_count=1)
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A studio file as the source of an import."""
+
+    connection: Connection
+    file: BinaryIO
+    progress: Progress
+
+    def studio(self, faults: Faults) -> object:
+        """Read the studio's own row, which may come last in the file."""
+        self.file.seek(0)
+        try:
+            row = read_studio(self.file.read)
+        except BrokenFileError:
+            # Reported when the file is read as a whole.
+            return None
+        if row is None:
+            faults.add(Fault(STUDIO.name, "is required, once"))
+        return row
+
+    async def stage(self, rows: StagedRows) -> bool:
+        size = self.file.seek(0, io.SEEK_END)
+        self.file.seek(0)
+        try:
+            for each in read_elements(self.file.read):
+                if isinstance(each, Fault):
+                    rows.fault(each)
+                elif each.section != STUDIO.name:
+                    rows.add(each)
+                if rows.full:
+                    await rows.flush(self.connection)
+                    self.progress("reading", self.file.tell(), size)
+                if rows.faults.count > MAX_FAULTS:
+                    rows.fault(Fault(each.place, TOO_MANY))
+                    return False
+        except BrokenFileError as broken:
+            rows.fault(Fault(broken.place, broken.message))
+            return False
+        await rows.flush(self.connection)
+        self.progress("reading", size, size)
+        return True

@@ -30,7 +30,8 @@ class Outcome:
     effects: dict[str, int] = field(default_factory=dict)
 
     def wrote_much(self, section: str) -> bool:
-        return self.sections[section].created + self.sections[section].updated >= MANY_ROWS
+        counts = self.sections.get(section, Counts())
+        return counts.created + counts.updated >= MANY_ROWS
 
 
 def refused(faults: Faults, warnings: Faults) -> Outcome:

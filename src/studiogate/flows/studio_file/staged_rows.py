@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from studiogate.domain.fields import Section, Values
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
-from studiogate.domain.studio_file.rows import RowReader, Section, Values
+from studiogate.domain.studio_file.rows import RowReader
 from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, PRICES, SPOTS, VERSIONS
-from studiogate.domain.studio_file.values import Setting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage
 from studiogate.storage.studio_file.table_types import Table
@@ -26,9 +27,11 @@ OUTER = {SPOTS.name: "room_id", PRICES.name: "product_id", VERSIONS.name: "form_
 
 
 class StagedRows:
+    """The rows read so far. They are checked one by one and written in batches."""
+
     def __init__(self, setting: Setting, faults: Faults) -> None:
         self._readers = {name: RowReader(section, setting) for name, section in EVERY_SECTION.items()}
-        self._faults = faults
+        self.faults = faults
         self._rows: dict[str, list[tuple[int, str, Values]]] = defaultdict(list)
         self._staged: set[str] = set()
         self._faulty: list[tuple[str, Any]] = []
@@ -54,7 +57,7 @@ class StagedRows:
     def fault(self, fault: Fault) -> None:
         """Add a fault that reading the file found; it is listed at the position reached so far."""
         self._number += 1
-        self._faults.add(Fault(fault.place, fault.message, self._number))
+        self.faults.add(Fault(fault.place, fault.message, self._number))
 
     async def flush(self, connection: Connection) -> None:
         for name, rows in self._rows.items():
@@ -82,7 +85,7 @@ class StagedRows:
         self._waiting += 1
         values, wrong = reader.read(row)
         for loc, message in wrong:
-            self._faults.add(Fault(place_of(place, loc), message, self._number))
+            self.faults.add(Fault(place_of(place, loc), message, self._number))
         values |= more
         if section in OWN_VALUES and not wrong:
             values |= _own_values(section, values)

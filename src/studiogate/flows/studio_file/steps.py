@@ -1,15 +1,13 @@
-"""The steps of an import: read, check, apply, announce. They run in one transaction; see ``load``."""
+"""The steps of an import: stage, check, apply, announce. They run in one transaction; see ``load``."""
 
-import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from studiogate.domain.access import Access
-from studiogate.domain.studio_file.faults import Fault, Faults, place_of
-from studiogate.domain.studio_file.parser import BrokenFileError, read_elements, read_studio
+from studiogate.domain.fields.readers import Setting
+from studiogate.domain.studio_file.faults import KEPT, Fault, Faults, place_of, row_of
 from studiogate.domain.studio_file.sections import STUDIO
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.people import members_appeared
 from studiogate.flows.studio_file import announce, payments, record, series, submissions
@@ -17,6 +15,7 @@ from studiogate.flows.studio_file.files import FilesBeside, take_files
 from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refused
 from studiogate.flows.studio_file.staged_rows import StagedRows
 from studiogate.flows.studio_file.studio_row import StudioRow
+from studiogate.storage import mails
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import (
     apply,
@@ -37,16 +36,19 @@ from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import TABLES
 
 EMAILS = 500
+# Each time that rows are left out, others may turn out to be faulty without them.
+ROUNDS = 5
 # Somebody corrects the first ones, which often have the same reason. Reading on would only take time.
 MAX_FAULTS = 10_000
-TOO_MANY = "the rest of the file was not read, because it has too many faults"
+OF_ANOTHER_STUDIO = "is of another studio. Whoever runs the service can load it with `studiogate import`"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to import. A dry run does everything and then rolls back; ``on_change`` is called with every changed row.
     ``overwrite`` changes rows although they have changed since the export; ``strict`` refuses what gives reason to
-    warn; ``quiet`` sends members no mails about it. ``files`` are those beside the file."""
+    warn; ``quiet`` sends members no mails about it. ``files`` are those beside the file. ``skip_faults`` leaves out the
+    rows with faults and imports the others, as if the file did not have those."""
 
     dry_run: bool = False
     overwrite: bool = False
@@ -54,80 +56,55 @@ class Options:
     quiet: bool = False
     files: FilesBeside | None = None
     on_change: Callable[[RowChange], None] | None = None
+    skip_faults: bool = False
+
+
+class Source(Protocol):
+    """What is imported: a studio file, or a CSV file that is translated into rows of one."""
+
+    def studio(self, faults: Faults) -> object:
+        """Return the studio's own row. Other rows depend on its country and currency, so it is read first."""
+
+    async def stage(self, rows: StagedRows) -> bool:
+        """Stage all rows; return whether the file could be read to its end."""
 
 
 class Import:
     """One import: the steps share the connection, the studio and the faults found so far."""
 
-    def __init__(self, connection: Connection, file: BinaryIO, options: Options, progress: Progress) -> None:
+    def __init__(self, connection: Connection, source: Source, options: Options, progress: Progress) -> None:
         self._connection = connection
-        self._file = file
+        self._source = source
         self._options = options
         self._progress = progress
-        self._faults = Faults()
+        self._faults = Faults(most=MAX_FAULTS if options.skip_faults else KEPT)
         self._warnings = Faults()
-        self._size = file.seek(0, io.SEEK_END)
 
     async def run(self, access: Access) -> Outcome:
-        studio = StudioRow(self._studio_in_the_file(), await own_row.read(self._connection, access), self._faults)
+        """Import the rows. Raises ConflictError if somebody changes the studio meanwhile."""
+        with apply.conflicts():
+            return await self._run(access)
+
+    async def _run(self, access: Access) -> Outcome:
+        if self._options.quiet:
+            await mails.silence(self._connection)
+        stored = await own_row.read(self._connection, access)
+        studio = StudioRow(self._source.studio(self._faults), stored, self._faults)
         if studio.identified and not studio.is_of(access):
-            return refused(
-                Faults(
-                    [
-                        Fault(
-                            "studio.id",
-                            "is of another studio. Whoever runs the service can load it with `studiogate import`",
-                        )
-                    ]
-                ),
-                self._warnings,
-            )
+            return refused(Faults([Fault("studio.id", OF_ANOTHER_STUDIO)]), self._warnings)
         await stage.prepare(self._connection)
         await schedule_effects.prepare(self._connection)
         await payment_effects.prepare(self._connection)
         rows = StagedRows(studio.setting, self._faults)
-        complete = await self._stage(rows)
-        if complete and studio.is_of(access):
-            await self._check(access, studio, rows.tables)
-        if self._faults:
+        is_checked = await self._source.stage(rows) and studio.is_of(access)
+        if is_checked:
+            is_checked = await self._check(access, studio, rows.tables)
+        if not is_checked or (self._faults and not self._options.skip_faults):
             return refused(self._faults, self._warnings)
         return await self._apply(access, studio, rows.tables)
 
-    def _studio_in_the_file(self) -> object:
-        """Read the studio first: other rows depend on its country and currency, and it may come last in the file."""
-        self._file.seek(0)
-        try:
-            row = read_studio(self._file.read)
-        except BrokenFileError:
-            # Reported when the file is read as a whole.
-            return None
-        if row is None:
-            self._faults.add(Fault(STUDIO.name, "is required, once"))
-        return row
-
-    async def _stage(self, rows: StagedRows) -> bool:
-        """Stage all rows; return whether the file could be read to its end."""
-        self._file.seek(0)
-        try:
-            for each in read_elements(self._file.read):
-                if isinstance(each, Fault):
-                    rows.fault(each)
-                elif each.section != STUDIO.name:
-                    rows.add(each)
-                if rows.full:
-                    await rows.flush(self._connection)
-                    self._progress("reading", self._file.tell(), self._size)
-                if self._faults.count > MAX_FAULTS:
-                    rows.fault(Fault(each.place, TOO_MANY))
-                    return False
-        except BrokenFileError as broken:
-            rows.fault(Fault(broken.place, broken.message))
-            return False
-        await rows.flush(self._connection)
-        self._progress("reading", self._size, self._size)
-        return True
-
-    async def _check(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> None:
+    async def _check(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> bool:
+        """Find the changes and their faults; return whether all rows could be checked."""
         await stage.analyze_rows(self._connection)
         self._progress("checking", 0, 1)
         await changes.lock_studio(self._connection, access)
@@ -138,9 +115,7 @@ class Import:
             await self._leave_out_history(tables)
         else:
             await changes.find_new(self._connection, access, tables)
-        await booking_checks.foresee(self._connection, access)
-        await checks.check(self._connection, access, tables, self._faults, overwrite=self._options.overwrite)
-        await self._check_rules(studio.setting, tables)
+        is_checked = await self._check_rows(access, studio.setting, tables)
         await warnings.find(self._connection, access, self._warnings)
         if self._options.strict and not self._faults:
             self._faults, self._warnings = self._warnings, Faults()
@@ -148,6 +123,22 @@ class Import:
             copy = not self._options.dry_run
             await take_files(self._connection, access, self._options.files, self._faults, copy=copy)
         self._progress("checking", 1, 1)
+        return is_checked
+
+    async def _check_rows(self, access: Access, setting: Setting, tables: Sequence[Table]) -> bool:
+        """Check the rows against each other and against the stored ones. To skip faults, leave out the rows that have
+        some and check the others again, until they have none; return False if that has no end."""
+        for _round in range(ROUNDS if self._options.skip_faults else 1):
+            if self._options.skip_faults and self._faults:
+                faulty = {row_of(fault.place) for fault in self._faults.listed()}
+                await stage.leave_out(self._connection, tables, faulty)
+            known = self._faults.count
+            await booking_checks.foresee(self._connection, access)
+            await checks.check(self._connection, access, tables, self._faults, overwrite=self._options.overwrite)
+            await self._check_rules(setting, tables)
+            if self._faults.count == known:
+                return True
+        return not self._options.skip_faults
 
     async def _leave_out_history(self, tables: Sequence[Table]) -> None:
         for section, rows in (await changes.leave_out_history(self._connection, tables)).items():
@@ -157,7 +148,7 @@ class Import:
     async def _check_rules(self, setting: Setting, tables: Sequence[Table]) -> None:
         """Check the rules over several members for rows that the file gives in part only."""
         for table in tables:
-            required = {member.name for member in table.section.members if member.required}
+            required = {member.name for member in table.section.fields if member.required}
             for rule in table.section.rules:
                 async for row in stage.completed_rows(self._connection, table, rule):
                     if any(row[name] is None for name in required.intersection(rule.needs)):
@@ -183,17 +174,14 @@ class Import:
         effects["memberships_settled"] = await payments.settle(self._connection, access)
         await schedule_effects.settle(self._connection, access)
         effects |= await self._follow(access, announced=announced)
+        known = self._faults.count
         await self._follow_series(access, effects, studio_existed=announced)
-        if self._faults:
+        if self._faults.count > known:
             return refused(self._faults, self._warnings)
         await record.record_import(self._connection, access, sections)
         self._progress("writing", len(tables), len(tables))
-        return Outcome(
-            sections,
-            warnings=self._warnings.listed(),
-            warning_count=self._warnings.count,
-            effects={name: count for name, count in effects.items() if count},
-        )
+        effects = {name: count for name, count in effects.items() if count}
+        return replace(refused(self._faults, self._warnings), sections=sections, effects=effects)
 
     async def _follow(self, access: Access, *, announced: bool) -> dict[str, int]:
         """Do what follows from the changes: announce them, convert leads, link submissions, fill free seats."""

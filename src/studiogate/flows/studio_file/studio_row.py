@@ -6,14 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import is_currency
 from studiogate.domain.studio_file.faults import STALE, Fault, Faults, place_of
 from studiogate.domain.studio_file.rows import GIVEN, RowReader
 from studiogate.domain.studio_file.sections import STUDIO
-from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.studio_file import record
 from studiogate.flows.studio_file.outcome import Counts
-from studiogate.storage import logos
+from studiogate.storage import studio
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import apply, checks, own_row
 from studiogate.storage.studio_file.diff import RowChange
@@ -57,7 +57,7 @@ class StudioRow:
         known = replace(self._setting_now(), currency=str(own)) if is_currency(own) else self._setting_now()
         self._values, faults = RowReader(STUDIO, known).read(row)
         if not self.exists and self._values:
-            needed = [each.name for each in STUDIO.members if each.required and each.name != "id"]
+            needed = [each.name for each in STUDIO.fields if each.required and each.name != "id"]
             absent = [name for name in needed if not self._values[GIVEN] & STUDIO.bit(name)]
             faults += [((name,), "is required") for name in absent]
         for loc, message in faults:
@@ -112,9 +112,9 @@ class StudioRow:
         """Store or remove the logo, if the file gives one or null; return whether that changed anything."""
         given = self._given()
         logo = given.get("logo")
-        if "logo" not in given or await logos.logo_name(connection, access) == (logo and logo.name):
+        if "logo" not in given or await studio.logo_name(connection, access) == (logo and logo.name):
             return False
         if logo is None:
-            return await logos.remove_logo(connection, access)
-        await logos.write_logo(connection, access, logo)
+            return await studio.remove_logo(connection, access)
+        await studio.write_logo(connection, access, logo)
         return True

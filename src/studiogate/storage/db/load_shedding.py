@@ -8,7 +8,7 @@ queue gets its turn.
 from studiogate import clock
 
 MAX_WAIT_SECONDS = 0.5
-# The weight of a request's step in the moving average; and the cap on a step's length: a longer one was a pause.
+# The weight of a step in the moving average; and the cap on a step's length: a longer one was a pause.
 WEIGHT = 1 / 16
 MAX_STEP = 0.1
 
@@ -16,17 +16,18 @@ MAX_STEP = 0.1
 class WaitEstimate:
     """How fast one queue moves. It is measured only while requests wait: an idle queue is not a slow one."""
 
-    __slots__ = ("_last_step", "_seconds")
+    __slots__ = ("_last_step", "_max_step", "_seconds")
 
-    def __init__(self) -> None:
-        self._seconds = 0.0
+    def __init__(self, max_step: float = MAX_STEP) -> None:
+        self._seconds, self._max_step = 0.0, max_step
         self._last_step: float | None = None
 
-    def step(self, *, others_wait: bool, requests: int = 1) -> None:
-        """Record that the turn of a request, or of several at once, began or ended."""
+    def step(self, *, others_wait: bool, requests: float = 1) -> None:
+        """Record that the turn of a request began or ended: or of several at once, or of a part of one if the rest has
+        to wait again."""
         now = clock.monotonic()
         if self._last_step is not None:
-            seconds = min(now - self._last_step, MAX_STEP) / requests
+            seconds = min(now - self._last_step, self._max_step) / requests
             self._seconds += (1 - (1 - WEIGHT) ** requests) * (seconds - self._seconds)
         self._last_step = now if others_wait else None
 

@@ -976,6 +976,7 @@ CREATE TABLE public.staff_form_tokens (
     token text NOT NULL,
     claimed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     location text,
+    request_id uuid,
     CONSTRAINT staff_form_tokens_token_check CHECK ((token <> ''::text))
 );
 

@@ -11,10 +11,11 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.status_lists import ATTENDABLE, SEAT_HOLDING
 
 PREPARE = """
-    create temp table final_classes (n integer, place text, id uuid, capacity integer, status text, room_id uuid,
-        may_be_freed boolean) on commit drop;
-    create temp table final_bookings (n integer, place text, id uuid, class_id uuid, member_id uuid, status text,
-        class_spot_id uuid) on commit drop"""
+    create temp table if not exists final_classes (n integer, place text, id uuid, capacity integer, status text,
+        room_id uuid, may_be_freed boolean) on commit drop;
+    create temp table if not exists final_bookings (n integer, place text, id uuid, class_id uuid, member_id uuid,
+        status text, class_spot_id uuid) on commit drop;
+    truncate final_classes, final_bookings"""
 
 FINAL_CLASSES = """
     insert into final_classes
@@ -143,7 +144,7 @@ SEATS = (
 
 
 async def foresee(connection: Connection, access: Access) -> None:
-    """Fill the ``final_`` tables; the changes must have been found and the classes locked."""
+    """Fill the ``final_`` tables, again if rows were left out. Needs the changes, and the locks on the classes."""
     await connection.execute(PREPARE)
     await connection.execute(FINAL_CLASSES, access.studio_id)
     await connection.execute(FINAL_BOOKINGS, access.studio_id)

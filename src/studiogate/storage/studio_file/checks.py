@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from studiogate.domain.access import Access
-from studiogate.domain.studio_file.faults import KEPT, STALE, Fault, Faults
+from studiogate.domain.studio_file.faults import STALE, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import SEATS
 from studiogate.storage.studio_file.catalog_checks import CATALOG_CHECKS
@@ -27,7 +27,7 @@ async def check(
     for query in (*_queries(tables), *(() if overwrite else _stale(tables))):
         rows = await connection.fetch(
             f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
-                where $1::uuid is not null order by n, place limit {KEPT}""",
+                where $1::uuid is not null order by n, place limit {faults.most}""",
             access.studio_id,
         )
         for row in rows:
@@ -81,7 +81,7 @@ def _stale(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _required(table: Table) -> str:
-    members = [member.name for member in table.section.members if member.required and member.name != "id"]
+    members = [member.name for member in table.section.fields if member.required and member.name != "id"]
     bits = ", ".join(f"({table.section.bit(name)}, '{name}')" for name in members)
     return f"""
         select c.n, c.place || '.' || m.name, 'is required' from {table.change} c

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.json_values import json_text
-from studiogate.domain.studio_file.series import DAY_NAMES
 from studiogate.storage.db.pool import Connection
 
 PREFETCH = 500

@@ -1,6 +1,6 @@
 """The tables of forms' versions, submissions with their files, and history: what a studio file only adds to."""
 
-from studiogate.domain.studio_file import forms, history, people
+from studiogate.domain.fields import forms, history, people
 from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Table, plain_columns
 
 # A version has no id of its own: it gets one that both sides compute. See ``flows.studio_file.staged_rows``.

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.memberships import MembershipState
-from studiogate.domain.purchases import PurchaseStatus
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.memberships import STATE, read_row
 

@@ -1,6 +1,6 @@
 """The tables of the schedule: places, class types, instructors, series, closures and classes."""
 
-from studiogate.domain.studio_file import schedule, series
+from studiogate.domain.fields import schedule
 from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Table, Unique, plain_columns
 
 POLICY = Column("policy", "jsonb")
@@ -60,7 +60,7 @@ INSTRUCTORS = Table(
 SERIES = Table(
     "class_series",
     "series",
-    series.SERIES,
+    schedule.SERIES,
     (
         *plain_columns("text", "title", "description"),
         *plain_columns("uuid", "class_type_id", "location_id", "room_id", "instructor_id"),
@@ -86,7 +86,7 @@ SERIES = Table(
 CLOSURES = Table(
     "closures",
     "closure",
-    series.CLOSURES,
+    schedule.CLOSURES,
     (
         Column("location_id", "uuid"),
         *plain_columns("date", "first_date", "last_date"),

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.domain.studio_file.rows import GIVEN, Rule
+from studiogate.domain.fields import Rule
+from studiogate.domain.studio_file.rows import GIVEN
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import TABLES
@@ -46,6 +47,13 @@ async def analyze_rows(connection: Connection) -> None:
 async def analyze_changes(connection: Connection) -> None:
     """Do the same for the changes that were found."""
     await connection.execute("; ".join(f"analyze {table.change}" for table in TABLES))
+
+
+async def leave_out(connection: Connection, tables: Iterable[Table], places: Iterable[str]) -> None:
+    """Remove the rows at these places, with those nested in them, from the file and its changes."""
+    faulty = list(places)
+    for name in (name for table in tables for name in (table.stage, table.change)):
+        await connection.execute(f"delete from {name} where split_part(place, '.', 1) = any($1::text[])", faulty)
 
 
 async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from studiogate.domain.studio_file.rows import Section
+from studiogate.domain.fields import Section
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Which tables and columns a studio file fills, and what they refer to."""
 
-from studiogate.domain.studio_file import catalog, people, sections
+from studiogate.domain.fields import catalog, history, people
+from studiogate.domain.studio_file import sections
 from studiogate.storage.studio_file.history_tables import FILES, HISTORY, SUBMISSIONS, VERSIONS
 from studiogate.storage.studio_file.schedule_tables import (
     CLASS_TYPES,
@@ -126,12 +127,12 @@ MEMBERSHIPS = Table(
         left join products p on p.studio_id = $1 and p.id = s.product_id""",
     at_change={"state_version": "t.state_version + 1"},
 )
-_SOURCE = f"case when {given(sections.BOOKINGS, 'booking_source')} then s.booking_source else 'import' end"
+_SOURCE = f"case when {given(history.BOOKINGS, 'booking_source')} then s.booking_source else 'import' end"
 _OF_CLASS = "(select k.{0} from classes k where k.studio_id = $1 and k.id = c.class_id)"
 BOOKINGS = Table(
     "bookings",
     "booking",
-    sections.BOOKINGS,
+    history.BOOKINGS,
     (
         *plain_columns("uuid", "class_id", "member_id"),
         Column("status", "text"),

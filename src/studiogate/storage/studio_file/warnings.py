@@ -5,7 +5,7 @@
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS
-from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
+from studiogate.domain.studio_file.faults import Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.schedule_checks import SCHEDULE_WARNINGS
 
@@ -89,7 +89,7 @@ async def find(connection: Connection, access: Access, warnings: Faults) -> None
     for query in WARNINGS:
         rows = await connection.fetch(
             f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
-                where $1::uuid is not null order by n, place limit {KEPT}""",
+                where $1::uuid is not null order by n, place limit {warnings.most}""",
             access.studio_id,
         )
         for row in rows:

@@ -1,0 +1,109 @@
+"""Emit events and write the audit log in the transaction of a change."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from studiogate.domain.access import Access, Actor
+from studiogate.domain.audit import changed_fields
+from studiogate.domain.events import EventType
+from studiogate.storage import audit, event_changes, events
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.events import Change
+
+# The event that announces a change of a subject, by its kind in the audit log.
+UPDATED: Mapping[str, EventType] = {
+    "class": EventType.CLASS_UPDATED,
+    "lead": EventType.LEAD_UPDATED,
+    "member": EventType.MEMBER_UPDATED,
+    "membership": EventType.MEMBERSHIP_UPDATED,
+    "purchase": EventType.PURCHASE_UPDATED,
+    "submission": EventType.FORM_SUBMISSION_UPDATED,
+}
+
+
+async def emit_event(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> None:
+    await events.emit(connection, access, type_, Change(row_id))
+
+
+@asynccontextmanager
+async def changing(connection: Connection, access: Access, type_: EventType, *row_ids: UUID) -> AsyncIterator[None]:
+    """Emit one event per row that the block changes, with exactly the fields that changed.
+
+    Must run inside a transaction that has locked the rows. A change that partners cannot see (a staff note) emits no
+    event. See ``storage.event_changes`` for the parts.
+    """
+    before = await event_changes.snapshot(connection, access, type_, row_ids)
+    yield
+    await event_changes.emit_changes(connection, access, type_, before)
+
+
+@asynccontextmanager
+async def recorded(
+    connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
+) -> AsyncIterator[None]:
+    """Announce what the block changes in the subject as ``changing`` does, and record it as ``audited`` does."""
+    async with (
+        audited(connection, access, action, subject, reason),
+        changing(connection, access, UPDATED[subject.kind], subject.id),
+    ):
+        yield
+
+
+@asynccontextmanager
+async def audited(
+    connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
+) -> AsyncIterator[None]:
+    """Record what the block changes in the subject's row, field by field; ``action`` is ``word.verb``.
+
+    Must run inside a transaction that has locked the row. A new row is recorded with all its fields. A block that
+    changes nothing leaves no entry.
+    """
+    before = await audit.snapshot(connection, access, subject)
+    yield
+    changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
+    if changes:
+        await audit.add(connection, access, Entry(action, subject, changes, reason))
+
+
+@asynccontextmanager
+async def audited_key(connection: Connection, access: Access, action: str, subject: Subject) -> AsyncIterator[None]:
+    """Record what the block changes if a partner's key makes the change, as ``audited`` does.
+
+    For flows that partners and staff share: the flows of staff record the whole action by themselves.
+    """
+    if access.actor is not Actor.PARTNER:
+        yield
+        return
+    async with audited(connection, access, action, subject):
+        yield
+
+
+@asynccontextmanager
+async def recorded_for_key(
+    connection: Connection, access: Access, action: str, subject: Subject
+) -> AsyncIterator[None]:
+    """Announce what the block changes in the subject, and record it as ``audited_key`` does."""
+    async with (
+        audited_key(connection, access, action, subject),
+        changing(connection, access, UPDATED[subject.kind], subject.id),
+    ):
+        yield
+
+
+async def record_creation_by_key(connection: Connection, access: Access, action: str, subject: Subject) -> None:
+    """Record a row that a partner's key created in this transaction; likewise for shared flows."""
+    if access.actor is Actor.PARTNER:
+        await record_creation(connection, access, action, subject)
+
+
+async def record(connection: Connection, access: Access, action: str, kind: str, row_id: UUID) -> None:
+    """Record an action that is not a change of one row, such as an export."""
+    await audit.add(connection, access, Entry(action, Subject(kind, row_id), {}))
+
+
+async def record_creation(connection: Connection, access: Access, action: str, subject: Subject) -> None:
+    """Record a row that was created in this transaction, with all its fields."""
+    changes = changed_fields(subject.kind, None, await audit.snapshot(connection, access, subject))
+    await audit.add(connection, access, Entry(action, subject, changes))
