@@ -20,8 +20,7 @@ from studiogate.domain.leads import LeadContact, LeadStatus
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
-from studiogate.domain.staff import PERMISSIONS, Channel, Staff
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import PERMISSIONS, Channel, Grant, Staff
 from studiogate.flows import lead_staff, leads, memberships, purchases
 from studiogate.flows.bookings import desk, executor, staff_bookings
 from studiogate.flows.bookings import staff as class_flows
