@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from studiogate.console import home, palette, sales, staff
-from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
-from studiogate.console.desk import attendance, booking, class_page, live, today, waiver, walk_in
+from studiogate.console import home, sales, staff
+from studiogate.console.account import links, profile, resume, sign_in
+from studiogate.console.desk import booking, class_page, live, today, waiver, walk_in
 from studiogate.console.framework.page import ROUTES, Route
 from studiogate.console.members import actions, book, downloads, erase, forms, lists, merge, sell
 from studiogate.console.members import profile as member_profile
@@ -16,25 +16,25 @@ from studiogate.console.schedule import (
     copy_pages,
     new_class,
     series_pages,
-    week_page,
+    week,
 )
 from studiogate.console.set_up import first_studio, imports, welcome
 
 SCREENS = (
     home,
-    palette,
+    home,
     sign_in,
     links,
-    forgotten,
+    sign_in,
     resume,
     profile,
-    second_factor,
-    theme,
+    profile,
+    profile,
     first_studio,
     welcome,
     imports,
     staff,
-    week_page,
+    week,
     class_pages,
     new_class,
     change_class,
@@ -53,7 +53,7 @@ SCREENS = (
     erase,
     sales,
     today,
-    attendance,
+    booking,
     booking,
     walk_in,
     waiver,

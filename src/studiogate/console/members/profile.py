@@ -8,7 +8,7 @@ from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
-from studiogate.console.members.history import StudioFacts, changes_of
+from studiogate.console.members.words import StudioFacts, changes_of
 from studiogate.console.offers import with_renewal
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_profile as storage

@@ -7,8 +7,7 @@ from studiogate.console.framework.page import action, page
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import class_path, read_class, week_of_class
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.confirm import Question, ask, done
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import affected, staff

@@ -26,10 +26,8 @@ from studiogate.console.schedule.class_pages import (
     week_of_class,
     with_query,
 )
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.confirm import Question, ask, conflict_warnings, done, warning_texts
 from studiogate.console.schedule.series_preview import ask_about_series
-from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import affected

@@ -8,7 +8,7 @@ from uuid import UUID
 from studiogate.console.framework.page import page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.responses import arranged
+from studiogate.console.schedule.confirm import arranged
 from studiogate.console.schedule.week import PATH
 from studiogate.domain.staff import Permission
 from studiogate.storage.schedule import class_details, week

@@ -10,8 +10,7 @@ from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.confirm import Question, ask, done
 from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
 from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import NOT_FOUND, Refusal

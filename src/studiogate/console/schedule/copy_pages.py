@@ -8,7 +8,7 @@ from studiogate.console.framework.parse import DATES, read_date
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.confirm import done
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.schedule.copy_week import SkipReason, week_of

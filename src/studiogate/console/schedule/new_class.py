@@ -7,9 +7,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import FIELDS, ClassForm, read_class_form, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
-from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
+from studiogate.console.schedule.confirm import Question, ask, conflict_warnings, done, warning_texts
 from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission

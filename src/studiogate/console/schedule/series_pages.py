@@ -12,8 +12,7 @@ from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.confirm import Question, ask, conflict_warnings, done, warning_texts
 from studiogate.console.schedule.series_form import (
     FIELDS,
     dates_text,
@@ -24,7 +23,6 @@ from studiogate.console.schedule.series_form import (
     typed_fields,
 )
 from studiogate.console.schedule.series_preview import SeriesQuestion, change_series, series_counts
-from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.staff import Permission

@@ -11,9 +11,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import ClassForm, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import class_path, week_of_class
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
-from studiogate.console.schedule.warning_texts import warning_texts
+from studiogate.console.schedule.confirm import Question, ask, done, warning_texts
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.schedule import series as flow
