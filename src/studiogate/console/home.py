@@ -1,5 +1,10 @@
-"""The console's own address leads to the first page that the person's role permits; an empty studio's to its first
-steps."""
+"""The console's first page, and the search over pages, members and classes.
+
+The console's own address leads to the first page that the person's role permits, in an empty studio to its first steps.
+The search is the palette that Ctrl-K opens, and a page without JavaScript. Every group of hits has its own limit and
+shows only what the role permits. What is searched for may be a name: it is sent in the body of a POST and is part of no
+address (docs/decisions/0018).
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple

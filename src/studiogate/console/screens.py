@@ -6,29 +6,16 @@ from studiogate.console import home, sales, staff
 from studiogate.console.account import links, profile, resume, sign_in
 from studiogate.console.desk import booking, class_page, live, today, waiver, walk_in
 from studiogate.console.framework.page import ROUTES, Route
-from studiogate.console.members import actions, book, downloads, erase, forms, lists, merge, sell
+from studiogate.console.members import actions, book, downloads, forms, lists, merge, sell
 from studiogate.console.members import profile as member_profile
-from studiogate.console.schedule import (
-    cancel_class,
-    change_class,
-    class_pages,
-    closure_pages,
-    copy_pages,
-    new_class,
-    series_pages,
-    week,
-)
+from studiogate.console.schedule import change_class, class_pages, closure_pages, copy_pages, series_pages, week
 from studiogate.console.set_up import first_studio, imports, welcome
 
 SCREENS = (
     home,
-    home,
     sign_in,
     links,
-    sign_in,
     resume,
-    profile,
-    profile,
     profile,
     first_studio,
     welcome,
@@ -36,9 +23,7 @@ SCREENS = (
     staff,
     week,
     class_pages,
-    new_class,
     change_class,
-    cancel_class,
     copy_pages,
     series_pages,
     closure_pages,
@@ -50,10 +35,8 @@ SCREENS = (
     forms,
     downloads,
     merge,
-    erase,
     sales,
     today,
-    booking,
     booking,
     walk_in,
     waiver,

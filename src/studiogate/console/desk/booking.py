@@ -1,4 +1,4 @@
-"""One booking in a drawer: cancel it for the studio, or move it to another class."""
+"""What the desk does with one booking: check in, no-show, undo, promote, cancel; move it to another class."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta

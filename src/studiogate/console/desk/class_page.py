@@ -39,7 +39,6 @@ async def _values(connection: Connection, request: ConsoleRequest, card: ClassCa
         "found": found,
         "options": await _options(connection, request, found),
         "views": views,
-        "rules": views,
         "map": views.spot_map(spots, [row.seat for row in panel.rows]) if spots else None,
         **_times(panel),
     }

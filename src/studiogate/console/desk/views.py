@@ -1,4 +1,4 @@
-"""What the templates of the front desk show, computed from the rows."""
+"""What the templates of the front desk show, computed from the rows: cards, rosters, spot maps, rules in sentences."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

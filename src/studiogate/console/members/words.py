@@ -1,4 +1,4 @@
-"""The words of the screens Members and Sales for what the domain names by codes."""
+"""The words of the screens Members and Sales for what the domain names by codes, and a member's history in words."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

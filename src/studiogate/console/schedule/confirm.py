@@ -1,4 +1,4 @@
-"""The page between a form and its effect: what would change, who is affected, what clashes."""
+"""The page between a form and its effect: what would change, who is affected, what clashes; and where forms lead."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
