@@ -60,7 +60,6 @@ _._fingerprinted
 _.capture_signals
 _.described_by
 _.import_file
-_.inputs
 _.model_config
 _.no_wrap
 _.run_migrations
@@ -100,6 +99,7 @@ _.checked_in_share
 _.day_url
 _.just_now
 _.late_cancellation
+_.waitlist_text
 _.membership_text
 _.seats_not_listed
 _.skip_text

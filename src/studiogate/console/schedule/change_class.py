@@ -1,5 +1,5 @@
-"""Change a class: by its form, by dragging it, or with another instructor; alone or with the rest of its series. Cancel it
-after a look at who is affected and what they get back."""
+"""Change a class: by its form, by dragging it, or with another instructor; alone or with the rest of its series. Cancel
+it after a look at who is affected and what they get back."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
