@@ -35,6 +35,7 @@ from studiogate.storage.schedule import class_details
 from studiogate.web.response import Answer
 
 SERIES = f"{PATH}/series"
+FORM = "schedule/series_form.html"
 DEFAULTS = {"start": "09:00", "minutes": "60", "every_weeks": "1", "visible": "on", "allow_waitlist": "on"}
 
 
@@ -65,8 +66,7 @@ async def new_series(request: ConsoleRequest) -> Answer:
     given = {**DEFAULTS, "first_date": str(first), **_from_query(request)}
     options = options_of(await read_choices(request, week.place.id), {})
     back = with_fields(SERIES, {"location": str(week.place.id)})
-    values: dict[str, Any] = {"week": week, "row": None, "given": given, "options": options, "back": back}
-    return request.render("schedule/series_form.html", seen="", **values)
+    return request.render(FORM, week=week, row=None, given=given, options=options, back=back, seen="")
 
 
 def _from_query(request: ConsoleRequest) -> dict[str, str]:
@@ -133,14 +133,8 @@ async def edit_series(request: ConsoleRequest) -> Answer:
     seen = request.query.get(SEEN) or seen_text({name: stored.get(name, "") for name in FIELDS})
     given = {"from_date": request.query.get("from_date", ""), **stored, **_from_query(request)}
     options = options_of(await read_choices(request, found.row["location_id"]), found.row)
-    values: dict[str, Any] = {
-        "week": None,
-        "row": found.row,
-        "given": given,
-        "options": options,
-        "back": found.list_href,
-    }
-    return request.render("schedule/series_form.html", seen=seen, **values)
+    back = found.list_href
+    return request.render(FORM, week=None, row=found.row, given=given, options=options, back=back, seen=seen)
 
 
 @action("POST", "/schedule/series/{series_id}", Permission.SCHEDULE)
