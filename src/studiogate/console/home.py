@@ -17,7 +17,7 @@ from studiogate.storage import member_search
 from studiogate.storage.console import count_first_rows
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.member_list import MemberFilters
-from studiogate.storage.schedule.search import find_classes
+from studiogate.storage.schedule.read import find_classes
 from studiogate.web.response import Answer
 
 

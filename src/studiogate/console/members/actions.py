@@ -9,9 +9,9 @@ from studiogate.console.framework.inputs import (
     REQUIRED_REASON,
     Input,
     Row,
+    input_of,
     is_yes,
     optional_day,
-    optional_text,
     whole_number,
 )
 from studiogate.console.framework.parse import as_id
@@ -19,10 +19,11 @@ from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.members.profile import MEMBER, PATH, address
 from studiogate.domain.access import Access
+from studiogate.domain.members import MAX_NOTE, NEW_MEMBER
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows import membership_changes as changes
+from studiogate.flows import memberships as changes
 from studiogate.flows.members import staff as flows
 from studiogate.storage import member_profile
 from studiogate.storage.db.pool import Connection
@@ -35,19 +36,15 @@ MEMBERSHIP = Subject(
     lambda row: address(row["member_id"]),
     lambda row: f"{row['member']} · {row['product']}",
 )
-NEW_MEMBER = Subject("member", "/members", Permission.MEMBERS, None, lambda _row: PATH)
-OFF = {"autocomplete": "off"}
-NAME = {**OFF, "maxlength": 200}
-ABOUT_EMAIL = "Bookings, forms and leads with this email are theirs."
-ABOUT_PHONE = "Without a country code, the studio's country is assumed."
+NEW = Subject("member", "/members", Permission.MEMBERS, None, lambda _row: PATH)
 PROFILE = (
-    Input("first_name", "First name", required=True, half=True, attributes=NAME),
-    Input("last_name", "Last name", required=True, half=True, attributes=NAME),
-    Input("email", "Email", "email", optional_text, help=ABOUT_EMAIL, attributes=OFF),
-    Input("phone", "Phone", "tel", optional_text, help=ABOUT_PHONE, attributes=OFF),
+    input_of(NEW_MEMBER["first_name"], half=True),
+    input_of(NEW_MEMBER["last_name"], half=True),
+    input_of(NEW_MEMBER["email"], "Bookings, forms and leads with this email are theirs."),
+    input_of(NEW_MEMBER["phone"], "Without a country code, the studio's country is assumed."),
 )
 ABOUT_NOTES = "Only staff see notes. Partners and the member do not."
-NOTE_SIZE = {"rows": 5, "maxlength": 10_000}
+NOTE_SIZE = {"rows": 5, "maxlength": MAX_NOTE}
 NOTE = Input("note", "Note", "textarea", required=True, help=ABOUT_NOTES, attributes=NOTE_SIZE)
 STARTS = Input("starts_at", "From", "date", optional_day, help="Empty: from now on.", half=True)
 ENDS = Input("ends_at", "Runs again from", "date", optional_day, help="Empty: until somebody resumes it.", half=True)
@@ -102,7 +99,7 @@ def _undo_adjustment(done: Done) -> UndoAction:
 
 ACTIONS = (
     Action(
-        NEW_MEMBER,
+        NEW,
         "new",
         _create,
         lambda done: f"Created {done.result['name']}.",

@@ -20,7 +20,7 @@ from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.members import erase as erasing
 from studiogate.flows.members import merge as merging
 from studiogate.flows.members.erase import Erased
-from studiogate.storage import member_profile, member_search, person_preview
+from studiogate.storage import member_profile, member_search, person_merge
 from studiogate.storage.db.pool import (
     Connection,
     DatabaseUnavailableError,
@@ -63,8 +63,8 @@ async def preview(request: ConsoleRequest, connection: Connection, member: Row) 
     other = None if other_id is None else await member_profile.read_profile(connection, request.access, other_id)
     if other is None or other["id"] == member["id"]:
         return NOT_FOUND
-    counts = await person_preview.counts(connection, request.access, other["id"], other["email"])
-    shared = await person_preview.shared_classes(connection, request.access, member["id"], other["id"])
+    counts = await person_merge.counts(connection, request.access, other["id"], other["email"])
+    shared = await person_merge.shared_classes(connection, request.access, member["id"], other["id"])
     return {"other": other, "counts": counts, "shared": shared}
 
 
@@ -101,7 +101,7 @@ async def show_erase(request: ConsoleRequest, connection: Connection, member: Ro
     refusal = request.access.refusal_without_all_locations(Permission.MEMBERS_ERASE)
     if refusal is not None:
         return refusal
-    counts = await person_preview.counts(connection, request.access, member["id"], member["email"])
+    counts = await person_merge.counts(connection, request.access, member["id"], member["email"])
     return {"counts": counts, "word": WORD}
 
 

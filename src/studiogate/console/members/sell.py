@@ -16,7 +16,7 @@ from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.sales import GIVING_A_MEMBERSHIP, Order
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault
-from studiogate.flows import purchases, sales
+from studiogate.flows import purchases
 from studiogate.storage import catalog
 from studiogate.storage.db.pool import Connection
 
@@ -48,7 +48,7 @@ async def _sell(
     if product is not None and product.product_type not in GIVING_A_MEMBERSHIP:
         recorded = await purchases.record_product(connection, access, order)
         return recorded if isinstance(recorded, Refusal) else f"Recorded the purchase of {product.name}."
-    sold = await sales.sell(connection, access, order)
+    sold = await purchases.sell(connection, access, order)
     if isinstance(sold, Refusal):
         return sold
     line, name = sold.sale.line, "a membership" if product is None else product.name

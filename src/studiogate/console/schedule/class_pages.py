@@ -17,8 +17,8 @@ from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import classes as flow
 from studiogate.flows.schedule.rows import Given, Saved
-from studiogate.storage.schedule import class_details, week
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule import classes, week
+from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.storage.schedule.week import Choice, Choices
 from studiogate.web.response import Answer
 
@@ -29,7 +29,7 @@ async def read_class(request: ConsoleRequest) -> ClassDetails | None:
     if class_id is None:
         return None
     async with request.database.connection() as connection:
-        found = await class_details.read_class(connection, request.access, class_id)
+        found = await classes.read_class(connection, request.access, class_id)
     is_seen = found is not None and request.access.may_act_on_class_of(found.row["instructor_id"])
     return found if is_seen else None
 

@@ -12,7 +12,7 @@ from studiogate.console.schedule.week import PATH, View
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.warnings import WarningCode, conflict_text
 from studiogate.flows.bookings.affected import AffectedMember
-from studiogate.storage.schedule.class_details import BookedClass
+from studiogate.storage.schedule.classes import BookedClass
 from studiogate.web.response import Answer
 
 NAMED = 60

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.schedule.invariants import AGREES
+from studiogate.storage.record_invariants import AGREES
+from studiogate.storage.schedule.rows import TO_COME
 from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
-from studiogate.storage.schedule.uses import TO_COME
 
 PREPARE = """
     create temp table affected_series (id uuid, n integer, place text, agrees boolean, moved boolean, changed text[])
