@@ -18,10 +18,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.staff import Permission
-from studiogate.storage.bookings import history as storage
 from studiogate.storage.bookings import read, roster
-from studiogate.storage.bookings.history import Action, PlacedBooking
-from studiogate.storage.bookings.roster import MAX_PEOPLE, Waiting
+from studiogate.storage.bookings.roster import MAX_PEOPLE, ClassAction, PlacedBooking, Waiting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
@@ -64,13 +62,13 @@ class Line(NamedTuple):
 
 async def read_lines(connection: Connection, access: Access, class_id: UUID) -> list[Line]:
     """Return the history of a class, newest first."""
-    placed = await storage.placed_bookings(connection, access, class_id)
+    placed = await roster.placed_bookings(connection, access, class_id)
     entries = [each.entry_id for each in placed if each.entry_id is not None]
-    actions = await storage.actions_on(connection, access, [class_id, *(each.id for each in placed), *entries])
+    actions = await roster.actions_on(connection, access, [class_id, *(each.id for each in placed), *entries])
     return lines_of(class_id, placed, actions)
 
 
-def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[Action]) -> list[Line]:
+def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[ClassAction]) -> list[Line]:
     people = {(each.subject_id, each.action): each.actor_name for each in actions}
     names = {each.id: each for each in placed}
     lines = [line for each in placed for line in _course(each, people)]
@@ -116,7 +114,7 @@ def _cancellation_text(booking: PlacedBooking) -> str:
     return text
 
 
-def _class_text(action: Action) -> str:
+def _class_text(action: ClassAction) -> str:
     changes = json.loads(action.changes)
     shown = _SHOWN & set(changes)
     if shown == {"capacity"}:

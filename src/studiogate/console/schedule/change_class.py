@@ -31,8 +31,8 @@ from studiogate.console.schedule.confirm import Question, ask, conflict_warnings
 from studiogate.console.schedule.series_form import ask_about_series
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import affected, staff
-from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.flows.bookings import staff
+from studiogate.flows.bookings.staff import AffectedMember
 from studiogate.flows.schedule import classes as flow
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage.schedule.classes import ClassDetails
@@ -124,7 +124,7 @@ async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fi
     if form.times is not None:
         async with request.database.connection() as connection:
             between = form.times.instants(found.zone)
-            members = await affected.by_moving(connection, request.access, class_id, between)
+            members = await staff.affected_by_moving(connection, request.access, class_id, between)
     verb = "Move" if form.times is not None else "Change"
     question = Question(
         f"{verb} {found.row['title']}?",
@@ -220,7 +220,7 @@ async def preview_cancel(request: ConsoleRequest) -> Answer:
     if found is None or found.is_cancelled or found.has_ended:
         return request.not_found()
     async with request.database.connection() as connection:
-        members = await affected.by_cancelling(connection, request.access, found.row["id"])
+        members = await staff.affected_by_cancelling(connection, request.access, found.row["id"])
     question = Question(
         f"Cancel {found.row['title']}?",
         day_and_time(found.row["start_time"], found.zone.key),

@@ -11,7 +11,7 @@ from studiogate.console.framework.request import ConsoleRequest, UndoAction, is_
 from studiogate.console.schedule.week import PATH, View
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.warnings import WarningCode, conflict_text
-from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.flows.bookings.staff import AffectedMember
 from studiogate.storage.schedule.classes import BookedClass
 from studiogate.web.response import Answer
 
