@@ -24,8 +24,8 @@ from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.server.address_file import known_address
 from studiogate.storage import operator_lists
 from studiogate.storage.bookings import mails as mail_storage
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import worker_sends
 
 app = Group("Studios: create, change, list, and their logos.")

@@ -25,8 +25,8 @@ from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts, read
 from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 
 class CancelBooking(NamedTuple):

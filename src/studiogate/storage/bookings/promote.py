@@ -9,8 +9,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.waitlist import Promote
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.status_lists import OPEN_ENTRY
 
 # $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id, $9 true if the member was
