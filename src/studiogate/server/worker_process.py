@@ -15,15 +15,12 @@ from studiogate import telemetry
 from studiogate.api.health import Health
 from studiogate.runtime import Runtime
 from studiogate.server import privileges, quick_start
-from studiogate.server.admin_app import AdminApp
-from studiogate.server.http_config import QuietServer, server_config
+from studiogate.server.http_server import AdminApp, QuietServer, server_config
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
 from studiogate.telemetry import metrics
-from studiogate.worker.event_numbering import number_forever
-from studiogate.worker.housekeeping import sweep_forever
+from studiogate.worker.housekeeping import measure_forever, number_forever, sweep_forever
 from studiogate.worker.mail import mail_forever
-from studiogate.worker.queue_metrics import measure_forever
 from studiogate.worker.webhooks import Deliverer
 
 log = structlog.get_logger()

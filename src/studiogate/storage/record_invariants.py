@@ -1,13 +1,18 @@
 """The invariants of series, staff, people and the audit log, each as a query for its violations."""
 
 from studiogate.domain.audit import DAYS_KEPT, MASK
-from studiogate.domain.erasure import FIRST_NAME, LAST_NAME
+from studiogate.domain.fields.people import MEMBERS
 from studiogate.storage.audit import IDS, TABLES
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.doctor import Invariant
 from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
 from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE, UNLIMITED_ROLE
 
+_ERASED = [
+    (each.name, "null" if each.erased_value is None else f"'{each.erased_value}'")
+    for each in MEMBERS.fields
+    if each.personal
+]
 # The local date d of a series s is one of its pattern's; weeks are counted from the Monday of the first date's week.
 # The rule is ``domain.schedule.series.dates``; a test keeps the two in agreement.
 IN_PATTERN = """
@@ -109,8 +114,7 @@ PEOPLE = (
         select format('member %s of studio %s was erased and still has %s', m.id, m.studio_id, h.what)
         from members m cross join lateral (
             select 'a name, contact or notes' as what
-            where (m.first_name, m.last_name) <> ('{FIRST_NAME}', '{LAST_NAME}') or m.email is not null
-               or m.phone is not null or m.staff_notes <> '' or not m.suspended
+            where {" or ".join(f"m.{name} is distinct from {value}" for name, value in _ERASED)} or not m.suspended
             union all select 'answers' from form_submissions n
             where n.studio_id = m.studio_id and n.member_id = m.id
               and (n.submitter_name is not null or n.data <> '{{}}' or n.consents <> '[]')

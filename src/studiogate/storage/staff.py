@@ -5,8 +5,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant, Known, Owner
+from studiogate.domain.staff import Grant, Known, Owner, Role
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.mails import claimed

@@ -13,8 +13,8 @@ from studiogate.console.framework.run_flow import run
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import attendance, staff_bookings
-from studiogate.flows.bookings.attendance import Mark
+from studiogate.flows.bookings import staff_bookings
+from studiogate.flows.bookings.staff_bookings import Mark
 from studiogate.storage.bookings import read, staff
 from studiogate.storage.bookings.roster import Seat
 from studiogate.web.response import Answer
@@ -34,7 +34,7 @@ async def mark(request: ConsoleRequest) -> Answer:
         class_id = await read.class_of_booking(connection, request.access, booking_id)
     if class_id is None:
         return request.not_found()
-    done = await run(request, attendance.mark, booking_id, given, undoes=undoes)
+    done = await run(request, staff_bookings.mark, booking_id, given, undoes=undoes)
     return await _marked(request, class_id, booking_id, done)
 
 

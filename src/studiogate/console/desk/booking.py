@@ -20,9 +20,9 @@ from studiogate.console.framework.run_flow import run
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import move, staff_bookings
-from studiogate.flows.bookings.move import Move
-from studiogate.storage.bookings import desk, read
+from studiogate.flows.bookings import desk, staff_bookings
+from studiogate.flows.bookings.desk import Move
+from studiogate.storage.bookings import read, staff
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
@@ -130,10 +130,10 @@ async def move_to(request: ConsoleRequest) -> Answer:
     waits = request.form.get("waitlist") == "on"
     wanted = Move(booking_id, class_id, join_waitlist=waits, override=override_of(request))
     async with request.database.connection() as connection:
-        member_id = await desk.member_of_booking(connection, request.access, booking_id)
+        member_id = await staff.member_of_booking(connection, request.access, booking_id)
         # Not after the move: if this read failed, the answer would be that nothing was done.
         card = await panels.find_card(connection, request, str(class_id))
-    done = await run(request, move.move_booking, wanted)
+    done = await run(request, desk.move_booking, wanted)
     if isinstance(done, Refusal):
         ways = None if member_id is None else resolutions.at_the_desk(class_id, member_id)
         resolve = None if ways is None else resolutions.of_refusal(request, done, ways)

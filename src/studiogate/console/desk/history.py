@@ -9,8 +9,8 @@ from uuid import UUID
 
 from studiogate.console.framework.formats import money
 from studiogate.domain.access import Access
-from studiogate.storage.bookings import history as storage
-from studiogate.storage.bookings.history import Action, PlacedBooking
+from studiogate.storage.bookings import roster as storage
+from studiogate.storage.bookings.roster import ClassAction, PlacedBooking
 from studiogate.storage.db.pool import Connection
 
 AUTOMATIC = "automatic"
@@ -55,7 +55,7 @@ async def read_lines(connection: Connection, access: Access, class_id: UUID) -> 
     return lines_of(class_id, placed, actions)
 
 
-def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[Action]) -> list[Line]:
+def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[ClassAction]) -> list[Line]:
     people = {(each.subject_id, each.action): each.actor_name for each in actions}
     names = {each.id: each for each in placed}
     lines = [line for each in placed for line in _course(each, people)]
@@ -101,7 +101,7 @@ def _cancellation_text(booking: PlacedBooking) -> str:
     return text
 
 
-def _class_text(action: Action) -> str:
+def _class_text(action: ClassAction) -> str:
     changes = json.loads(action.changes)
     shown = _SHOWN & set(changes)
     if shown == {"capacity"}:

@@ -11,6 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from studiogate.console.framework.parse import example_amount, read_amount, read_date, start_of_day
+from studiogate.domain.fields import Field, readers
+from studiogate.domain.fields.readers import SHAPES
+from studiogate.domain.names import MAX_REASON
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import fault, reason_faults
 
@@ -74,5 +77,25 @@ class Input:
     attributes: Mapping[str, object] = field(default_factory=dict)
 
 
-REASON = Input("reason", "Reason", read=optional_text, attributes={"maxlength": 500}, help="Kept in the audit log.")
+_TYPES: Mapping[readers.Reader, str] = {readers.email: "email", readers.phone: "tel"}
+
+
+def input_of(declared: Field, help: str = "", *, half: bool = False) -> Input:  # noqa: A002
+    """Return the input of a declared field: its label, its type, whether it is required, and how long it may be."""
+    longest = SHAPES[declared.read].get("maxLength")
+    return Input(
+        declared.name,
+        declared.label,
+        _TYPES.get(declared.read, "text"),
+        as_typed if declared.required else optional_text,
+        declared.required,
+        help,
+        half,
+        attributes={"autocomplete": "off"} | ({} if longest is None else {"maxlength": longest}),
+    )
+
+
+REASON = Input(
+    "reason", "Reason", read=optional_text, attributes={"maxlength": MAX_REASON}, help="Kept in the audit log."
+)
 REQUIRED_REASON = replace(REASON, read=required_reason, required=True)

@@ -10,9 +10,9 @@ from studiogate.console.framework.inputs import (
     REQUIRED_REASON,
     Input,
     Row,
+    input_of,
     is_yes,
     optional_day,
-    optional_text,
     whole_number,
 )
 from studiogate.console.framework.parse import as_id
@@ -20,6 +20,7 @@ from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.access import Access
+from studiogate.domain.members import MAX_NOTE, NEW_MEMBER
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import MembershipState
 from studiogate.domain.refusals import Code, Refusal
@@ -35,27 +36,11 @@ MEMBERSHIP = Subject(
     lambda row: address(row["member_id"]),
     lambda row: f"{row['member']} · {row['product']}",
 )
-OFF = {"autocomplete": "off"}
-NAME = {**OFF, "maxlength": 200}
 PROFILE = (
-    Input("first_name", "First name", required=True, half=True, attributes=NAME),
-    Input("last_name", "Last name", required=True, half=True, attributes=NAME),
-    Input(
-        "email",
-        "Email",
-        "email",
-        optional_text,
-        help="Bookings, forms and leads with this email are theirs.",
-        attributes=OFF,
-    ),
-    Input(
-        "phone",
-        "Phone",
-        "tel",
-        optional_text,
-        help="Without a country code, the studio's country is assumed.",
-        attributes=OFF,
-    ),
+    input_of(NEW_MEMBER["first_name"], half=True),
+    input_of(NEW_MEMBER["last_name"], half=True),
+    input_of(NEW_MEMBER["email"], "Bookings, forms and leads with this email are theirs."),
+    input_of(NEW_MEMBER["phone"], "Without a country code, the studio's country is assumed."),
 )
 
 
@@ -146,7 +131,7 @@ ACTIONS = (
                 "textarea",
                 required=True,
                 help="Only staff see notes. Partners and the member do not.",
-                attributes={"rows": 5, "maxlength": 10_000},
+                attributes={"rows": 5, "maxlength": MAX_NOTE},
             )
         ],
     ),

@@ -11,8 +11,8 @@ from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.responses import done
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import affected, staff
-from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.flows.bookings import staff
+from studiogate.flows.bookings.staff import AffectedMember
 from studiogate.web.response import Answer
 
 
@@ -23,7 +23,7 @@ async def preview_cancel(request: ConsoleRequest) -> Answer:
     if found is None or found.is_cancelled or found.has_ended:
         return request.not_found()
     async with request.database.connection() as connection:
-        members = await affected.by_cancelling(connection, request.access, found.row["id"])
+        members = await staff.affected_by_cancelling(connection, request.access, found.row["id"])
     question = Question(
         f"Cancel {found.row['title']}?",
         day_and_time(found.row["start_time"], found.zone.key),

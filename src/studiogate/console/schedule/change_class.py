@@ -32,8 +32,8 @@ from studiogate.console.schedule.series_preview import ask_about_series
 from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import affected
-from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.flows.bookings import staff
+from studiogate.flows.bookings.staff import AffectedMember
 from studiogate.flows.schedule import classes as flow
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage.schedule.classes import ClassDetails
@@ -125,7 +125,7 @@ async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fi
     if form.times is not None:
         async with request.database.connection() as connection:
             between = form.times.instants(found.zone)
-            members = await affected.by_moving(connection, request.access, class_id, between)
+            members = await staff.affected_by_moving(connection, request.access, class_id, between)
     verb = "Move" if form.times is not None else "Change"
     question = Question(
         f"{verb} {found.row['title']}?",

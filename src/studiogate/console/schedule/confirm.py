@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.flows.bookings.staff import AffectedMember
 from studiogate.storage.schedule.classes import BookedClass
 from studiogate.web.response import Answer
 

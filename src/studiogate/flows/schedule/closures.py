@@ -12,8 +12,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import NOT_FOUND, Refusal
+from studiogate.domain.schedule.fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.series import Days
-from studiogate.domain.schedule.series_fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid

@@ -14,9 +14,8 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff import Channel, Role
+from studiogate.domain.staff import Channel, Grant, Role
 from studiogate.domain.staff.passwords import password_faults
-from studiogate.domain.staff.roles import Grant
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff import hashing, roles

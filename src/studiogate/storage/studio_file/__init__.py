@@ -1,7 +1,6 @@
 """The studio file in the database.
 
-    tables              which tables and columns a file fills, and what they refer to; schedule_tables: those of the
-                        schedule; history_tables: those that a file only adds to
+    tables              which tables and columns a file fills, and what they refer to
     own_row             the studio's own row
     stage               load rows of the file into temporary tables, in batches
     changes             find the rows that differ from the stored ones, and lock what must not change meanwhile

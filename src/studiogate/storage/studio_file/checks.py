@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from studiogate.domain.access import Access
-from studiogate.domain.studio_file.faults import STALE, Fault, Faults
+from studiogate.domain.studio_file.rows import STALE, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import SEATS
 from studiogate.storage.studio_file.catalog_checks import CATALOG_CHECKS
@@ -11,10 +11,9 @@ from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
 from studiogate.storage.studio_file.payment_checks import PAYMENT_CHECKS
 from studiogate.storage.studio_file.people_checks import PEOPLE_CHECKS
 from studiogate.storage.studio_file.schedule_checks import SCHEDULE_CHECKS
-from studiogate.storage.studio_file.schedule_tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES
 from studiogate.storage.studio_file.stage import FAULTY
 from studiogate.storage.studio_file.table_types import Table, Unique
-from studiogate.storage.studio_file.tables import TABLE_BY_NAME
+from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES, TABLE_BY_NAME
 
 WITH_POLICY = (LOCATIONS, CLASS_TYPES, SERIES, CLASSES)
 

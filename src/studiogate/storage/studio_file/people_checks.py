@@ -4,7 +4,7 @@ Every check selects its faults. They are faults with ``--overwrite`` too: a file
 what had to be erased.
 """
 
-from studiogate.domain.erasure import ADDRESS_DOMAIN
+from studiogate.domain.fields import ERASED_DOMAIN
 
 _LEAVE_OUT = "leave the row out"
 
@@ -34,7 +34,7 @@ def _merged(table: str, kind: str) -> str:
 
 
 def _address(column: str) -> str:
-    return f"{column} = t.id::text || '@{ADDRESS_DOMAIN}'"
+    return f"{column} = t.id::text || '@{ERASED_DOMAIN}'"
 
 
 FILES = f"""

@@ -12,8 +12,8 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.leads import FormSubmission
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file.history_tables import SUBMISSIONS
 from studiogate.storage.studio_file.table_types import given
+from studiogate.storage.studio_file.tables import SUBMISSIONS
 
 BATCH = 500
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from studiogate.domain.fields import Section
+from studiogate.domain.fields import Field, Section, schedule
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.readers import SHAPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,37 @@ class Column:
         return f'"{self.name}"'
 
 
+# The types of columns that do not follow from the shape of the values.
+_TYPES = {
+    v.identifier: "uuid",
+    v.identifiers: "uuid[]",
+    v.texts: "text[]",
+    v.amount: "numeric",
+    v.digest: "bytea",
+    schedule.weekdays: "integer[]",
+    schedule.local_time: "time",
+}
+_TYPES_OF_FORMATS = {"date-time": "timestamptz", "date": "date"}
+_TYPES_OF_SHAPES = {"boolean": "boolean", "number": "double precision", "object": "jsonb", "array": "jsonb"}
+
+
+def type_of(field: Field) -> str:
+    """Return the SQL type of a field's column."""
+    shape = SHAPES[field.read]
+    if field.read in _TYPES:
+        return _TYPES[field.read]
+    if shape.get("type") == "integer":
+        return "bigint" if shape["maximum"] > v.MAX_WHOLE else "integer"
+    return _TYPES_OF_FORMATS.get(shape.get("format", "")) or _TYPES_OF_SHAPES.get(shape.get("type", ""), "text")
+
+
 CREATED_AT = Column("created_at", "timestamptz", "coalesce(s.created_at, t.created_at, now())")
 
 
-def plain_columns(type_: str, *names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, type_) for name in names)
+def plain(field: Field) -> Column:
+    """Return the column of a field that says everything about it."""
+    type_ = type_of(field)
+    return Column(field.name, type_, compared="{0}::text" if type_ == "numeric" else "{0}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +93,9 @@ class Table:
     # What a row is called in a message.
     noun: str
     section: Section
-    columns: tuple[Column, ...]
+    # Columns that say more than their field, or have none. The others follow from the fields of the section.
+    special: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] = field(init=False)
     references: Mapping[str, str] = field(default_factory=dict)
     uniques: tuple[Unique, ...] = ()
     # Temporary values of unique columns that change, so that rows of one file can exchange their values.
@@ -81,10 +111,18 @@ class Table:
     append_only: bool = False
     # True if staff can remove rows for good: a file that was exported before does not bring them back.
     removable: bool = False
-    # True if only the import that creates the studio loads the rows.
+    # True if only the import that creates the studio loads the rows; then they are only added, too.
     history: bool = False
     # The id as SQL over r, where the table has no column of that name.
     identity: str | None = None
+
+    def __post_init__(self) -> None:
+        stated = {column.name: column for column in (*self.special, CREATED_AT)}
+        fields = [each for each in self.section.fields if each.name not in ("id", "revision")]
+        added = (column for column in self.special if column.name not in {each.name for each in fields})
+        columns = (*added, *(stated.get(each.name) or plain(each) for each in fields))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "append_only", self.append_only or self.history)
 
     @property
     def title(self) -> str:

@@ -1,36 +1,72 @@
-"""Which tables and columns a studio file fills, and what they refer to."""
+"""Which tables a studio file fills, and what they refer to. Their columns follow from the fields of each section."""
 
-from studiogate.domain.fields import catalog, history, people
-from studiogate.domain.studio_file import sections
-from studiogate.storage.studio_file.history_tables import FILES, HISTORY, SUBMISSIONS, VERSIONS
-from studiogate.storage.studio_file.schedule_tables import (
-    CLASS_TYPES,
-    CLASSES,
-    CLOSURES,
-    INSTRUCTORS,
-    LOCATIONS,
-    ROOMS,
-    SERIES,
-    SPOTS,
-)
-from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Limits, Table, Unique, given, plain_columns
+from dataclasses import replace
+
+from studiogate.domain.fields import catalog, forms, history, people, schedule
+from studiogate.storage.studio_file.table_types import Column, Limits, Table, Unique, given, plain
+
+_JSON = "{0}::jsonb"
+
+
+def _to(*names: str) -> dict[str, str]:
+    """Return the tables that columns refer to, where they are called like their columns."""
+    return {name: "classes" if name == "class_id" else f"{name.removesuffix('_id')}s" for name in names}
+
+
+_OF_SCHEDULE = _to("class_type_id", "location_id", "room_id", "instructor_id")
 
 
 def _limit(name: str) -> Column:
     return Column(name, "uuid[]", f"array(select distinct unnest(s.{name}) order by 1)", stored=False)
 
 
+LOCATIONS = Table(
+    "locations",
+    "location",
+    schedule.LOCATIONS,
+    uniques=(Unique(("is_primary",), only="{0}.is_primary"),),
+    vacated={"is_primary": "false"},
+)
+ROOMS = Table("rooms", "room", schedule.ROOMS, references={"location_id": "locations"})
+SPOTS = Table(
+    "room_spots",
+    "spot",
+    schedule.SPOTS,
+    (Column("room_id", "uuid"),),
+    uniques=(Unique(("room_id", "label")),),
+    vacated={"label": "c.id::text"},
+    removable=True,
+)
+CLASS_TYPES = Table("class_types", "class type", schedule.CLASS_TYPES)
+INSTRUCTORS = Table("instructors", "instructor", schedule.INSTRUCTORS)
+SERIES = Table(
+    "class_series",
+    "series",
+    schedule.SERIES,
+    (Column("generated_until", "date", at_creation=True, without_history="null"),),
+    references=_OF_SCHEDULE,
+)
+CLOSURES = Table("closures", "closure", schedule.CLOSURES, references=_to("location_id"), removable=True)
+CLASSES = Table(
+    "classes",
+    "class",
+    schedule.CLASSES,
+    tuple(replace(plain(schedule.CLASSES[each]), at_creation=True) for each in schedule.OF_SERIES),
+    references={**_OF_SCHEDULE, "series_id": "class_series"},
+    uniques=(Unique(("series_id", "series_date"), only="not {0}.existing"),),
+    at_creation={
+        "series_revision": """
+            coalesce((select e.revision from class_series e where e.studio_id = $1 and e.id = c.series_id), 0)"""
+    },
+)
 FORMS = Table(
     "forms",
     "form",
-    sections.SECTION_BY_NAME["forms"],
+    forms.FORMS,
     (
-        *plain_columns("text", "title", "slug", "description"),
-        Column("fields", "json", compared="{0}::jsonb"),
-        Column("settings", "json", compared="{0}::jsonb"),
-        Column("status", "text"),
+        Column("fields", "json", compared=_JSON),
+        Column("settings", "json", compared=_JSON),
         Column("version", "integer", at_creation=True),
-        CREATED_AT,
     ),
     uniques=(Unique(("slug",)),),
     vacated={"slug": "c.id::text"},
@@ -40,14 +76,7 @@ PRODUCTS = Table(
     "products",
     "product",
     catalog.PRODUCTS,
-    (
-        *plain_columns("text", "key", "name", "product_type"),
-        *plain_columns("boolean", "active", "client_visible"),
-        Column("credits_granted", "integer"),
-        _limit("location_ids"),
-        _limit("class_type_ids"),
-        CREATED_AT,
-    ),
+    (_limit("location_ids"), _limit("class_type_ids")),
     uniques=(Unique(("key",)),),
     vacated={"key": "c.id::text"},
     limits=(
@@ -61,11 +90,7 @@ PRICES = Table(
     catalog.PRICES,
     (
         Column("product_id", "uuid"),
-        Column("amount", "numeric", compared="{0}::text"),
-        *plain_columns("text", "currency", "price_type", "interval"),
-        *plain_columns("boolean", "default", "active"),
         _limit("location_ids"),
-        CREATED_AT,
     ),
     limits=(Limits("location_ids", "price_locations", "price_id", "location_id", "locations"),),
 )
@@ -73,14 +98,7 @@ MEMBERS = Table(
     "members",
     "member",
     people.MEMBERS,
-    (
-        *plain_columns("text", "first_name", "last_name", "email", "phone", "role", "membership_type"),
-        *plain_columns("timestamptz", "membership_start_date", "membership_end_date"),
-        Column("suspended", "boolean"),
-        Column("staff_notes", "text"),
-        Column("erased_at", "timestamptz", at_creation=True),
-        CREATED_AT,
-    ),
+    (Column("erased_at", "timestamptz", at_creation=True),),
     uniques=(Unique(("email",)),),
     vacated={"email": "null"},
 )
@@ -93,35 +111,17 @@ _GRANTED = f"case when {given(people.MEMBERSHIPS, 'credits_granted')} then s.cre
 _REMAINING = f"""
     case when {given(people.MEMBERSHIPS, "credits_remaining")} then s.credits_remaining
          when t.id is null then {_GRANTED} end"""
-_MEMBERSHIP_TIMES = (
-    "started_at",
-    "current_period_start",
-    "current_period_end",
-    "paused_at",
-    "pause_starts_at",
-    "pause_ends_at",
-    "cancel_at",
-    "cancelled_at",
-    "ended_at",
-)
 MEMBERSHIPS = Table(
     "memberships",
     "membership",
     people.MEMBERSHIPS,
     (
-        *plain_columns("uuid", "member_id", "product_id"),
-        Column("status", "text"),
-        *plain_columns("boolean", "auto_renew", "cancel_at_period_end"),
-        *plain_columns("timestamptz", *_MEMBERSHIP_TIMES),
-        *plain_columns("text", "pause_reason", "cancellation_reason"),
         Column("credits_granted", "integer", _GRANTED),
         Column("credits_remaining", "integer", _REMAINING),
         # Of a new membership; each change raises it by one.
         Column("state_version", "integer", "coalesce(s.state_version, 1)", at_creation=True),
-        Column("price_id", "uuid"),
-        CREATED_AT,
     ),
-    {"member_id": "members", "product_id": "products", "price_id": "prices"},
+    references=_to("member_id", "product_id", "price_id"),
     joins="""
         left join stage_products d on d.id = s.product_id
         left join products p on p.studio_id = $1 and p.id = s.product_id""",
@@ -134,16 +134,12 @@ BOOKINGS = Table(
     "booking",
     history.BOOKINGS,
     (
-        *plain_columns("uuid", "class_id", "member_id"),
-        Column("status", "text"),
         Column("booking_source", "text", _SOURCE),
-        *plain_columns("uuid", "membership_id", "class_spot_id"),
         Column("credits_taken", "integer", at_creation=True, without_history="0"),
         Column("policy", "jsonb", at_creation=True, without_history="null"),
         Column("promoted_at", "timestamptz", at_creation=True, without_history="null"),
-        CREATED_AT,
     ),
-    {"class_id": "classes", "member_id": "members", "membership_id": "memberships", "class_spot_id": "room_spots"},
+    references=_to("class_id", "member_id", "membership_id") | {"class_spot_id": "room_spots"},
     vacated={"class_spot_id": "null"},
     at_creation={each: _OF_CLASS.format(each) for each in ("location_id", "start_time", "end_time")},
 )
@@ -152,16 +148,10 @@ PURCHASES = Table(
     "purchase",
     catalog.PURCHASES,
     (
-        *plain_columns("uuid", "member_id", "product_id", "location_id"),
-        *plain_columns("text", "product_key", "product_type", "currency", "status"),
-        Column("quantity", "integer"),
-        Column("amount_total", "numeric", compared="{0}::text"),
-        Column("refunded_amount", "numeric", compared="{0}::text"),
         # The booking whose cancellation costs this fee.
         Column("booking_id", "uuid", at_creation=True, without_history="null"),
-        CREATED_AT,
     ),
-    {"member_id": "members", "product_id": "products", "location_id": "locations", "booking_id": "bookings"},
+    references=_to("member_id", "product_id", "location_id", "booking_id"),
 )
 # A lead that has become a member stays converted, whatever the file says.
 _STATUS = "case when t.status = 'converted' then t.status else s.status end"
@@ -173,23 +163,111 @@ LEADS = Table(
     "lead",
     people.LEADS,
     (
-        *plain_columns("text", "email", "first_name", "last_name", "phone", "source"),
         Column("status", "text", _STATUS),
         Column("lifecycle_stage", "text", _STAGE),
-        Column("metadata", "jsonb"),
-        Column("staff_notes", "text"),
-        CREATED_AT,
     ),
     uniques=(Unique(("email",)),),
     vacated={"email": "c.id::text"},
 )
+# A version has no id of its own: it gets one that both sides compute. See ``flows.studio_file.staged_rows``.
+VERSIONS = Table(
+    "form_versions",
+    "version of a form",
+    forms.VERSIONS,
+    (
+        Column("form_id", "uuid"),
+        Column("fields", "json", compared=_JSON),
+    ),
+    append_only=True,
+    identity="md5(r.form_id || '/' || r.version)::uuid",
+)
+
+# Without a version, a submission belongs to the form as it is after the import.
+_VERSION = """
+    coalesce(s.form_version, (select c.version from change_forms c where c.id = s.form_id and not c.existing),
+             (select f.version from forms f where f.studio_id = $1 and f.id = s.form_id), 1)"""
+SUBMISSIONS = Table(
+    "form_submissions",
+    "submission",
+    forms.SUBMISSIONS,
+    (
+        Column("form_id", "uuid", at_creation=True),
+        Column("form_version", "integer", _VERSION, at_creation=True),
+    ),
+    references=_to("form_id", "member_id", "lead_id"),
+)
+FILES = Table(
+    "form_uploads",
+    "file",
+    forms.FILES,
+    (
+        Column("submission_id", "uuid"),
+        Column("stored_name", "text"),
+    ),
+    at_creation={
+        "form_id": "(select n.form_id from form_submissions n where n.studio_id = $1 and n.id = c.submission_id)"
+    },
+    append_only=True,
+)
+
+_OF_BOOKING = "(select b.{0} from bookings b where b.studio_id = $1 and b.id = c.booking_id)"
+WAITLIST = Table(
+    "waitlist_entries",
+    "waitlist entry",
+    history.WAITLIST,
+    references=_to("booking_id"),
+    at_creation={each: _OF_BOOKING.format(each) for each in ("class_id", "member_id", "location_id")},
+    history=True,
+)
+LEDGER = Table(
+    "credit_ledger",
+    "line of the ledger",
+    history.LEDGER,
+    references=_to("membership_id", "booking_id"),
+    history=True,
+)
+CANCELLATIONS = Table(
+    "booking_cancellations",
+    "cancellation",
+    history.CANCELLATIONS,
+    (Column("receipt", "json", compared=_JSON),),
+    references=_to("booking_id", "purchase_id"),
+    at_creation={"member_id": _OF_BOOKING.format("member_id")},
+    history=True,
+)
+RENEWALS = Table(
+    "renewals",
+    "renewal",
+    history.RENEWALS,
+    (Column("purchase_id", "uuid", "s.id"),),
+    references=_to("membership_id", "purchase_id"),
+    history=True,
+    identity="r.purchase_id",
+)
+SALES = Table(
+    "sales",
+    "sale",
+    history.SALES,
+    (Column("purchase_id", "uuid", "s.id"),),
+    references=_to("membership_id", "price_id", "purchase_id"),
+    history=True,
+    identity="r.purchase_id",
+)
+MERGED_PEOPLE = Table(
+    "merged_people",
+    "merged person",
+    people.MERGED_PEOPLE,
+    (Column("merged_at", "timestamptz", "coalesce(s.merged_at, now())"),),
+    references=_to("member_id"),
+    history=True,
+)
+HISTORY = (WAITLIST, LEDGER, CANCELLATIONS, SALES, RENEWALS, MERGED_PEOPLE)
 
 # Rows of several tables, so nothing is referenced. The id is computed on both sides, as for a version of a form.
 EXTERNAL_IDS = Table(
     "external_ids",
     "external id",
     people.EXTERNAL_IDS,
-    (*plain_columns("text", "source", "kind", "external_id"), Column("row_id", "uuid"), CREATED_AT),
     append_only=True,
     identity="md5(r.source || '/' || r.kind || '/' || r.external_id)::uuid",
 )

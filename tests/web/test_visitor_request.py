@@ -2,8 +2,8 @@
 
 import pytest
 
-from studiogate.hosted.request import VisitorRequest
-from studiogate.web.request import Message
+from studiogate.web.body import Message
+from studiogate.web.request import Request
 
 SCOPE = {"type": "http", "method": "GET", "path": "/f/demo/intro", "headers": []}
 
@@ -23,4 +23,4 @@ async def receive() -> Message:
     ],
 )
 def test_empty_fields_of_a_query_count_as_absent(query: bytes, fields: dict[str, str]) -> None:
-    assert VisitorRequest({**SCOPE, "query_string": query}, receive).query == fields
+    assert Request({**SCOPE, "query_string": query}, receive).filled == fields

@@ -1,15 +1,20 @@
 """Find the routes of a path in a tree of segments, which is walked once per request."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from studiogate.api.framework.route import LeanRoute
+Route = TypeVar("Route")
 
 
-class Match(NamedTuple):
+class Match(NamedTuple, Generic[Route]):
+    """The routes of a path by method, and the values of its variable segments in order."""
+
     template: str
-    by_method: Mapping[str, LeanRoute]
+    by_method: Mapping[str, Route]
     values: tuple[str, ...]
+
+    def route(self, method: str) -> Route | None:
+        return self.by_method.get("GET" if method == "HEAD" else method)
 
     @property
     def allow(self) -> str:
@@ -19,40 +24,37 @@ class Match(NamedTuple):
         return ", ".join(sorted(methods))
 
 
-class _Node:
+class _Node(Generic[Route]):
     __slots__ = ("by_method", "by_segment", "template", "variable")
 
     def __init__(self) -> None:
-        self.by_segment: dict[str, _Node] = {}
-        self.variable: _Node | None = None
-        self.by_method: dict[str, LeanRoute] = {}
+        self.by_segment: dict[str, _Node[Route]] = {}
+        self.variable: _Node[Route] | None = None
+        self.by_method: dict[str, Route] = {}
         self.template = ""
 
-    def child(self, segment: str) -> "_Node":
+    def child(self, segment: str) -> "_Node[Route]":
         if segment.startswith("{"):
             self.variable = self.variable or _Node()
             return self.variable
         return self.by_segment.setdefault(segment, _Node())
 
 
-class RouteTree:
-    """All routes below one prefix."""
+class RouteTree(Generic[Route]):
+    """The routes of a front end below one prefix: triples of a method, a path such as ``/members/{id}`` and what serves
+    it. A literal segment is preferred to a variable one."""
 
-    def __init__(self, prefix: str, routes: Iterable[LeanRoute]) -> None:
-        self._root = _Node()
+    def __init__(self, prefix: str, routes: Iterable[tuple[str, str, Route]]) -> None:
+        self._root: _Node[Route] = _Node()
         self._depth = prefix.count("/") + 1
-        for route in routes:
-            self._add(prefix, route)
-
-    def _add(self, prefix: str, route: LeanRoute) -> None:
-        node = self._root
-        for segment in route.path.strip("/").split("/"):
-            node = node.child(segment)
-        node.template = prefix + route.path
-        for method in route.methods or ():
+        for method, path, route in routes:
+            node = self._root
+            for segment in filter(None, path.split("/")):
+                node = node.child(segment)
+            node.template = prefix + path
             node.by_method[method] = route
 
-    def match(self, path: str) -> Match | None:
+    def match(self, path: str) -> Match[Route] | None:
         """Return the routes of a path below the prefix. With a trailing slash it is a different path."""
         node, values = self._root, []
         for segment in path.split("/")[self._depth :]:
