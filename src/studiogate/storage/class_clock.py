@@ -13,8 +13,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import ClassStatus
-from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import read_id
 
 # The rule ``domain.bookings.unannounced_status`` as a condition on the row; a test keeps the two in agreement.
 # Evaluated at now(), the start of the transaction, like everything else that the event says about the class.

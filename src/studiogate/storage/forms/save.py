@@ -14,8 +14,8 @@ from studiogate.domain.forms.states import manages_forms
 from studiogate.domain.json_values import json_text
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, TransactionConflictError
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.paging import Filter, Parent, read_one, read_page
 from studiogate.storage.resources import FORM, MANAGED_FORM, SUBMISSION
 
