@@ -23,8 +23,8 @@ from studiogate.flows.bookings.mails import switch_mails
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage import operator_lists
 from studiogate.storage.bookings import mails as mail_storage
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import worker_sends
 from studiogate.web.public_address import known_address
 

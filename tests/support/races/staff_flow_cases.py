@@ -21,8 +21,7 @@ from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.sales import Order
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.flows import catalog, keys, memberships, purchases, webhook_staff, webhooks
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings.desk import Move, StaffBooking

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.studio_file.faults import Fault, Faults
+from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.private_file import writing
 from studiogate.storage.studio_file import stage

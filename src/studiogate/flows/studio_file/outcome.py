@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from studiogate.domain.studio_file.faults import Fault, Faults
+from studiogate.domain.studio_file.rows import Fault, Faults
 
 Progress = Callable[[str, int, int], None]
 # Above this number of written rows in a table, its statistics are brought up to date.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.studio_file.faults import Fault
+from studiogate.domain.studio_file.rows import Fault
 from studiogate.flows.schedule import series_classes
 from studiogate.flows.schedule.series_classes import SavedSeries
 from studiogate.storage.db.pool import Connection

@@ -9,9 +9,8 @@ from uuid import UUID
 
 from studiogate.domain.fields import Section, Values
 from studiogate.domain.fields.readers import Setting
-from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
-from studiogate.domain.studio_file.rows import RowReader
+from studiogate.domain.studio_file.rows import Fault, Faults, RowReader, place_of
 from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, PRICES, SPOTS, VERSIONS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage

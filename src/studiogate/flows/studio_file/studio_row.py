@@ -8,8 +8,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import is_currency
-from studiogate.domain.studio_file.faults import STALE, Fault, Faults, place_of
-from studiogate.domain.studio_file.rows import GIVEN, RowReader
+from studiogate.domain.studio_file.rows import GIVEN, STALE, Fault, Faults, RowReader, place_of
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.flows.studio_file import record
 from studiogate.flows.studio_file.outcome import Counts
