@@ -25,6 +25,7 @@ from studiogate.storage import catalog, memberships, purchases
 from studiogate.storage import studio as studios
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.purchases import FoundPurchase, NewMembership, NewPurchase
 
 
