@@ -13,8 +13,8 @@ from studiogate.flows import staff_flow
 from studiogate.flows.bookings import staff
 from studiogate.flows.schedule import closures
 from studiogate.flows.schedule.rows import Given
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from tests.support import booking_studio
 from tests.support.booking_studio import DAY, SOON, BookingStudio
 from tests.support.staff import OF_STAFF, person

@@ -13,7 +13,7 @@ from studiogate.domain.csv_import.translate import DERIVED, Translated
 from studiogate.domain.csv_import.verdicts import Verdict
 from studiogate.domain.studio_file.rows import Fault
 from studiogate.storage import csv_import as storage
-from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.statement import new_id
 
 _PLACE = re.compile(r"line ([0-9]+)(?:\.(.+))?")
 

@@ -19,7 +19,7 @@ from studiogate.flows.staff import sessions
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import read_frame
-from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.statement import new_id
 from studiogate.web.limits import Buckets, Limit, Verdict
 from studiogate.web.request import Request
 

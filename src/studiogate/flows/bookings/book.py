@@ -14,8 +14,8 @@ from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.bookings import create, facts, read
 from studiogate.storage.bookings.create import NewBooking, TakenSeat
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 NO_CLASS = Refusal(Code.NOT_FOUND, param="class_id")
 NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")

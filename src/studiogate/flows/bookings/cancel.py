@@ -24,8 +24,8 @@ from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts
 from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, LiveEntry, PeopleSituation
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.events import Change, emit
 
 

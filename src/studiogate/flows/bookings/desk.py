@@ -26,8 +26,8 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import create, lock, read, staff
 from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 SOURCE = "staff"
 

@@ -22,8 +22,8 @@ from studiogate.flows.schedule import rows, series_classes
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import read_id
 from studiogate.storage.schedule import closures as storage
 from studiogate.storage.schedule import rows as row_storage
 from studiogate.storage.schedule import series as series_storage

@@ -32,8 +32,8 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series_classes import SavedSeries
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.schedule import rows as row_storage
 from studiogate.storage.schedule import series as storage
 from studiogate.storage.schedule.series import Series

@@ -25,8 +25,8 @@ from studiogate.flows.staff.visits import Started, Visit, start_session
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.console import lock_set_up
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.db.transactions import transaction_on
 
 LIFE = timedelta(days=1)

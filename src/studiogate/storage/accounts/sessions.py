@@ -5,8 +5,8 @@ from uuid import UUID
 
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.sign_in import LIFE, MAX_SESSIONS, Origin, Session
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 
 ADD = """
     insert into staff_sessions

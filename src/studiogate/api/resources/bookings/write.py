@@ -20,7 +20,7 @@ from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Replay, Stored
 from studiogate.storage.bookings import read
-from studiogate.storage.db.ids import read_id
+from studiogate.storage.db.statement import read_id
 from studiogate.telemetry import metrics
 from studiogate.web.response import Answer
 
