@@ -12,7 +12,7 @@ from uuid import UUID
 from studiogate.console import offers, resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.desk.attendance import override_of
+from studiogate.console.desk.booking import override_of
 from studiogate.console.framework import paging
 from studiogate.console.framework.formats import day_and_time
 from studiogate.console.framework.page import action, page
