@@ -10,9 +10,9 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change
 from studiogate.storage.studio_file import resources_before, stage
 from studiogate.storage.studio_file.history_tables import SUBMISSIONS
-from studiogate.storage.studio_file.schedule_tables import CLASSES
 from studiogate.storage.studio_file.tables import (
     BOOKINGS,
+    CLASSES,
     FORMS,
     LEADS,
     MEMBERS,

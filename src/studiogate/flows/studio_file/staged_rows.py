@@ -12,18 +12,16 @@ from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
 from studiogate.domain.studio_file.rows import RowReader
-from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, PRICES, SPOTS, VERSIONS
+from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, VERSIONS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage
 from studiogate.storage.studio_file.table_types import Table
-from studiogate.storage.studio_file.tables import TABLE_OF_SECTION, TABLES
+from studiogate.storage.studio_file.tables import OUTER, TABLE_OF_SECTION, TABLES
 
 BATCH = 2_000
 # What identifies the rows of sections without ids.
 KEYS = {VERSIONS.name: ("form_id", "version"), EXTERNAL_IDS.name: ("source", "kind", "external_id")}
 OWN_VALUES = frozenset({*KEYS, FILES.name})
-# Nested rows: the column that holds the outer row's id.
-OUTER = {SPOTS.name: "room_id", PRICES.name: "product_id", VERSIONS.name: "form_id", FILES.name: "submission_id"}
 
 
 class StagedRows:

@@ -22,7 +22,7 @@ async def export_studio(
             return False
         access = operator_access(studio["studio_id"])
         write(f'{{\n"studio": {await export.studio(connection, access)}')
-        for section in export.SECTIONS:
+        for section in export.ROWS:
             write(f',\n"{section}": [')
             separator = "\n"
             async for row in export.rows(connection, access, section):

@@ -14,17 +14,21 @@ from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import payment_effects, schedule_effects, stage, submission_links
 from studiogate.storage.studio_file.emails import lock_emails
-from studiogate.storage.studio_file.schedule_tables import (
+from studiogate.storage.studio_file.table_types import Table
+from studiogate.storage.studio_file.tables import (
     CLASS_TYPES,
     CLASSES,
     CLOSURES,
+    FORMS,
     INSTRUCTORS,
+    LEADS,
     LOCATIONS,
+    MEMBERS,
+    MEMBERSHIPS,
+    PRODUCTS,
     ROOMS,
     SERIES,
 )
-from studiogate.storage.studio_file.table_types import Table
-from studiogate.storage.studio_file.tables import FORMS, LEADS, MEMBERS, MEMBERSHIPS, PRODUCTS
 
 # An arbitrary number of our own, which no other advisory lock uses.
 IMPORTS = 7_311_925
@@ -158,8 +162,8 @@ def _differing(table: Table) -> str:
 def _differs(table: Table) -> str:
     if table.append_only:
         return "false"
-    file = ", ".join(column.compared.format(f"({table.wanted(column)})") for column in table.patched)
-    kept = ", ".join(column.compared.format(f"t.{column.quoted}") for column in table.patched)
+    file = ", ".join(column.compared(f"({table.wanted(column)})") for column in table.patched)
+    kept = ", ".join(column.compared(f"t.{column.quoted}") for column in table.patched)
     return f"({file}) is distinct from ({kept})"
 
 

@@ -11,10 +11,9 @@ from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
 from studiogate.storage.studio_file.payment_checks import PAYMENT_CHECKS
 from studiogate.storage.studio_file.people_checks import PEOPLE_CHECKS
 from studiogate.storage.studio_file.schedule_checks import SCHEDULE_CHECKS
-from studiogate.storage.studio_file.schedule_tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES
 from studiogate.storage.studio_file.stage import FAULTY
 from studiogate.storage.studio_file.table_types import Table, Unique
-from studiogate.storage.studio_file.tables import TABLE_BY_NAME
+from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES, TABLE_BY_NAME
 
 WITH_POLICY = (LOCATIONS, CLASS_TYPES, SERIES, CLASSES)
 

@@ -1,19 +1,14 @@
 """The tables of forms' versions, submissions with their files, and history: what a studio file only adds to."""
 
 from studiogate.domain.fields import forms, history, people
-from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Table, plain_columns
+from studiogate.storage.studio_file.table_types import Column, Table, columns_of
 
 # A version has no id of its own: it gets one that both sides compute. See ``flows.studio_file.staged_rows``.
 VERSIONS = Table(
     "form_versions",
     "version of a form",
     forms.VERSIONS,
-    (
-        Column("form_id", "uuid"),
-        Column("version", "integer"),
-        Column("fields", "json", compared="{0}::jsonb"),
-        CREATED_AT,
-    ),
+    columns_of(forms.VERSIONS, Column("form_id", "uuid"), Column("fields", "json")),
     append_only=True,
     identity="md5(r.form_id || '/' || r.version)::uuid",
 )
@@ -26,29 +21,17 @@ SUBMISSIONS = Table(
     "form_submissions",
     "submission",
     forms.SUBMISSIONS,
-    (
+    columns_of(
+        forms.SUBMISSIONS,
         Column("form_id", "uuid", at_creation=True),
         Column("form_version", "integer", _VERSION, at_creation=True),
-        *plain_columns("text", "submitter_name", "submitter_email"),
-        *plain_columns("jsonb", "data", "consents"),
-        Column("status", "text"),
-        Column("verified", "boolean"),
-        *plain_columns("uuid", "member_id", "lead_id"),
-        CREATED_AT,
     ),
-    {"form_id": "forms", "member_id": "members", "lead_id": "leads"},
 )
 FILES = Table(
     "form_uploads",
     "file",
     forms.FILES,
-    (
-        Column("submission_id", "uuid"),
-        *plain_columns("text", "field_key", "filename", "content_type", "stored_name"),
-        Column("size", "bigint"),
-        Column("sha256", "bytea"),
-        CREATED_AT,
-    ),
+    columns_of(forms.FILES, Column("submission_id", "uuid"), Column("stored_name", "text")),
     at_creation={
         "form_id": "(select n.form_id from form_submissions n where n.studio_id = $1 and n.id = c.submission_id)"
     },
@@ -60,15 +43,7 @@ WAITLIST = Table(
     "waitlist_entries",
     "waitlist entry",
     history.WAITLIST,
-    (
-        Column("booking_id", "uuid"),
-        Column("position", "integer"),
-        Column("status", "text"),
-        Column("promoted_at", "timestamptz"),
-        Column("skip_reason", "text"),
-        CREATED_AT,
-    ),
-    {"booking_id": "bookings"},
+    columns_of(history.WAITLIST),
     at_creation={each: _OF_BOOKING.format(each) for each in ("class_id", "member_id", "location_id")},
     append_only=True,
     history=True,
@@ -77,13 +52,7 @@ LEDGER = Table(
     "credit_ledger",
     "line of the ledger",
     history.LEDGER,
-    (
-        *plain_columns("uuid", "membership_id", "booking_id"),
-        Column("delta", "integer"),
-        Column("reason", "text"),
-        CREATED_AT,
-    ),
-    {"membership_id": "memberships", "booking_id": "bookings"},
+    columns_of(history.LEDGER),
     append_only=True,
     history=True,
 )
@@ -91,15 +60,7 @@ CANCELLATIONS = Table(
     "booking_cancellations",
     "cancellation",
     history.CANCELLATIONS,
-    (
-        *plain_columns("uuid", "booking_id", "purchase_id"),
-        Column("cancelled_at", "timestamptz"),
-        Column("cancellation_type", "text"),
-        *plain_columns("boolean", "late", "graced_for_promotion"),
-        *plain_columns("integer", "credits_forfeited", "credits_returned"),
-        Column("receipt", "json", compared="{0}::jsonb"),
-    ),
-    {"booking_id": "bookings", "purchase_id": "purchases"},
+    columns_of(history.CANCELLATIONS, Column("receipt", "json")),
     at_creation={"member_id": _OF_BOOKING.format("member_id")},
     append_only=True,
     history=True,
@@ -108,13 +69,7 @@ RENEWALS = Table(
     "renewals",
     "renewal",
     history.RENEWALS,
-    (
-        Column("purchase_id", "uuid", "s.id"),
-        Column("membership_id", "uuid"),
-        *plain_columns("timestamptz", "period_start", "period_end"),
-        CREATED_AT,
-    ),
-    {"membership_id": "memberships", "purchase_id": "purchases"},
+    columns_of(history.RENEWALS, Column("purchase_id", "uuid", "s.id")),
     append_only=True,
     history=True,
     identity="r.purchase_id",
@@ -123,8 +78,7 @@ SALES = Table(
     "sales",
     "sale",
     history.SALES,
-    (Column("purchase_id", "uuid", "s.id"), *plain_columns("uuid", "membership_id", "price_id"), CREATED_AT),
-    {"membership_id": "memberships", "price_id": "prices", "purchase_id": "purchases"},
+    columns_of(history.SALES, Column("purchase_id", "uuid", "s.id")),
     append_only=True,
     history=True,
     identity="r.purchase_id",
@@ -133,12 +87,7 @@ MERGED_PEOPLE = Table(
     "merged_people",
     "merged person",
     people.MERGED_PEOPLE,
-    (
-        Column("kind", "text"),
-        Column("member_id", "uuid"),
-        Column("merged_at", "timestamptz", "coalesce(s.merged_at, now())"),
-    ),
-    {"member_id": "members"},
+    columns_of(people.MERGED_PEOPLE, Column("merged_at", "timestamptz", "coalesce(s.merged_at, now())")),
     append_only=True,
     history=True,
 )

@@ -4,12 +4,11 @@ import json
 from collections.abc import Mapping
 
 from studiogate.domain.access import Access
+from studiogate.domain.fields.schedule import STUDIO
 from studiogate.storage.db.pool import Connection
 
-COLUMNS = (
-    *("name", "slug", "timezone", "logo_url", "primary_color", "currency", "country", "test", "policy"),
-    *("schedule_weeks_ahead", "mail_switches"),
-)
+# The logo is in a separate table.
+COLUMNS = tuple(each.name for each in STUDIO.fields if each.name not in ("id", "logo", "created_at", "revision"))
 # Read from the file as JSON text.
 DOCUMENTS = ("policy", "mail_switches")
 OTHERS = tuple(name for name in COLUMNS if name != "slug")

@@ -1,7 +1,7 @@
 """Series, closures and deactivated rows: what staff cannot do either is a fault. Every check selects its faults."""
 
-from studiogate.storage.studio_file.schedule_tables import CLASS_TYPES, INSTRUCTORS, LOCATIONS, ROOMS
 from studiogate.storage.studio_file.table_types import Table
+from studiogate.storage.studio_file.tables import CLASS_TYPES, INSTRUCTORS, LOCATIONS, ROOMS
 
 SERIES_MOVED = """
     select c.n, c.place || m.member, 'cannot change: end the series and give a new one with a new id'

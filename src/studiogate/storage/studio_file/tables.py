@@ -1,37 +1,58 @@
-"""Which tables and columns a studio file fills, and what they refer to."""
+"""Which tables a studio file fills: the schedule, the catalog, people and bookings. The others are in
+``history_tables``."""
 
-from studiogate.domain.fields import catalog, history, people
-from studiogate.domain.studio_file import sections
+from studiogate.domain.fields import catalog, forms, history, people, schedule
 from studiogate.storage.studio_file.history_tables import FILES, HISTORY, SUBMISSIONS, VERSIONS
-from studiogate.storage.studio_file.schedule_tables import (
-    CLASS_TYPES,
-    CLASSES,
-    CLOSURES,
-    INSTRUCTORS,
-    LOCATIONS,
-    ROOMS,
-    SERIES,
-    SPOTS,
+from studiogate.storage.studio_file.table_types import Column, Limits, Table, Unique, columns_of, given
+
+LOCATIONS = Table(
+    "locations",
+    "location",
+    schedule.LOCATIONS,
+    columns_of(schedule.LOCATIONS),
+    uniques=(Unique(("is_primary",), only="{0}.is_primary"),),
+    vacated={"is_primary": "false"},
 )
-from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Limits, Table, Unique, given, plain_columns
-
-
-def _limit(name: str) -> Column:
-    return Column(name, "uuid[]", f"array(select distinct unnest(s.{name}) order by 1)", stored=False)
-
-
+ROOMS = Table("rooms", "room", schedule.ROOMS, columns_of(schedule.ROOMS))
+SPOTS = Table(
+    "room_spots",
+    "spot",
+    schedule.SPOTS,
+    columns_of(schedule.SPOTS, Column("room_id", "uuid")),
+    uniques=(Unique(("room_id", "label")),),
+    vacated={"label": "c.id::text"},
+    removable=True,
+)
+CLASS_TYPES = Table("class_types", "class type", schedule.CLASS_TYPES, columns_of(schedule.CLASS_TYPES))
+INSTRUCTORS = Table("instructors", "instructor", schedule.INSTRUCTORS, columns_of(schedule.INSTRUCTORS))
+SERIES = Table(
+    "class_series",
+    "series",
+    schedule.SERIES,
+    columns_of(schedule.SERIES, Column("generated_until", "date", at_creation=True, without_history="null")),
+)
+CLOSURES = Table("closures", "closure", schedule.CLOSURES, columns_of(schedule.CLOSURES), removable=True)
+CLASSES = Table(
+    "classes",
+    "class",
+    schedule.CLASSES,
+    columns_of(
+        schedule.CLASSES,
+        Column("series_id", "uuid", at_creation=True),
+        Column("series_date", "date", at_creation=True),
+        Column("detached", "boolean", at_creation=True),
+    ),
+    uniques=(Unique(("series_id", "series_date"), only="not {0}.existing"),),
+    at_creation={
+        "series_revision": """
+            coalesce((select e.revision from class_series e where e.studio_id = $1 and e.id = c.series_id), 0)"""
+    },
+)
 FORMS = Table(
     "forms",
     "form",
-    sections.SECTION_BY_NAME["forms"],
-    (
-        *plain_columns("text", "title", "slug", "description"),
-        Column("fields", "json", compared="{0}::jsonb"),
-        Column("settings", "json", compared="{0}::jsonb"),
-        Column("status", "text"),
-        Column("version", "integer", at_creation=True),
-        CREATED_AT,
-    ),
+    forms.FORMS,
+    columns_of(forms.FORMS, Column("version", "integer", at_creation=True)),
     uniques=(Unique(("slug",)),),
     vacated={"slug": "c.id::text"},
     at_change={"version": "t.version + 1"},
@@ -40,14 +61,7 @@ PRODUCTS = Table(
     "products",
     "product",
     catalog.PRODUCTS,
-    (
-        *plain_columns("text", "key", "name", "product_type"),
-        *plain_columns("boolean", "active", "client_visible"),
-        Column("credits_granted", "integer"),
-        _limit("location_ids"),
-        _limit("class_type_ids"),
-        CREATED_AT,
-    ),
+    columns_of(catalog.PRODUCTS),
     uniques=(Unique(("key",)),),
     vacated={"key": "c.id::text"},
     limits=(
@@ -59,28 +73,14 @@ PRICES = Table(
     "prices",
     "price",
     catalog.PRICES,
-    (
-        Column("product_id", "uuid"),
-        Column("amount", "numeric", compared="{0}::text"),
-        *plain_columns("text", "currency", "price_type", "interval"),
-        *plain_columns("boolean", "default", "active"),
-        _limit("location_ids"),
-        CREATED_AT,
-    ),
+    columns_of(catalog.PRICES, Column("product_id", "uuid")),
     limits=(Limits("location_ids", "price_locations", "price_id", "location_id", "locations"),),
 )
 MEMBERS = Table(
     "members",
     "member",
     people.MEMBERS,
-    (
-        *plain_columns("text", "first_name", "last_name", "email", "phone", "role", "membership_type"),
-        *plain_columns("timestamptz", "membership_start_date", "membership_end_date"),
-        Column("suspended", "boolean"),
-        Column("staff_notes", "text"),
-        Column("erased_at", "timestamptz", at_creation=True),
-        CREATED_AT,
-    ),
+    columns_of(people.MEMBERS, Column("erased_at", "timestamptz", at_creation=True)),
     uniques=(Unique(("email",)),),
     vacated={"email": "null"},
 )
@@ -93,35 +93,17 @@ _GRANTED = f"case when {given(people.MEMBERSHIPS, 'credits_granted')} then s.cre
 _REMAINING = f"""
     case when {given(people.MEMBERSHIPS, "credits_remaining")} then s.credits_remaining
          when t.id is null then {_GRANTED} end"""
-_MEMBERSHIP_TIMES = (
-    "started_at",
-    "current_period_start",
-    "current_period_end",
-    "paused_at",
-    "pause_starts_at",
-    "pause_ends_at",
-    "cancel_at",
-    "cancelled_at",
-    "ended_at",
-)
 MEMBERSHIPS = Table(
     "memberships",
     "membership",
     people.MEMBERSHIPS,
-    (
-        *plain_columns("uuid", "member_id", "product_id"),
-        Column("status", "text"),
-        *plain_columns("boolean", "auto_renew", "cancel_at_period_end"),
-        *plain_columns("timestamptz", *_MEMBERSHIP_TIMES),
-        *plain_columns("text", "pause_reason", "cancellation_reason"),
+    columns_of(
+        people.MEMBERSHIPS,
         Column("credits_granted", "integer", _GRANTED),
         Column("credits_remaining", "integer", _REMAINING),
         # Of a new membership; each change raises it by one.
         Column("state_version", "integer", "coalesce(s.state_version, 1)", at_creation=True),
-        Column("price_id", "uuid"),
-        CREATED_AT,
     ),
-    {"member_id": "members", "product_id": "products", "price_id": "prices"},
     joins="""
         left join stage_products d on d.id = s.product_id
         left join products p on p.studio_id = $1 and p.id = s.product_id""",
@@ -133,17 +115,13 @@ BOOKINGS = Table(
     "bookings",
     "booking",
     history.BOOKINGS,
-    (
-        *plain_columns("uuid", "class_id", "member_id"),
-        Column("status", "text"),
+    columns_of(
+        history.BOOKINGS,
         Column("booking_source", "text", _SOURCE),
-        *plain_columns("uuid", "membership_id", "class_spot_id"),
         Column("credits_taken", "integer", at_creation=True, without_history="0"),
         Column("policy", "jsonb", at_creation=True, without_history="null"),
         Column("promoted_at", "timestamptz", at_creation=True, without_history="null"),
-        CREATED_AT,
     ),
-    {"class_id": "classes", "member_id": "members", "membership_id": "memberships", "class_spot_id": "room_spots"},
     vacated={"class_spot_id": "null"},
     at_creation={each: _OF_CLASS.format(each) for each in ("location_id", "start_time", "end_time")},
 )
@@ -151,17 +129,8 @@ PURCHASES = Table(
     "purchases",
     "purchase",
     catalog.PURCHASES,
-    (
-        *plain_columns("uuid", "member_id", "product_id", "location_id"),
-        *plain_columns("text", "product_key", "product_type", "currency", "status"),
-        Column("quantity", "integer"),
-        Column("amount_total", "numeric", compared="{0}::text"),
-        Column("refunded_amount", "numeric", compared="{0}::text"),
-        # The booking whose cancellation costs this fee.
-        Column("booking_id", "uuid", at_creation=True, without_history="null"),
-        CREATED_AT,
-    ),
-    {"member_id": "members", "product_id": "products", "location_id": "locations", "booking_id": "bookings"},
+    # The booking whose cancellation costs this fee.
+    columns_of(catalog.PURCHASES, Column("booking_id", "uuid", at_creation=True, without_history="null")),
 )
 # A lead that has become a member stays converted, whatever the file says.
 _STATUS = "case when t.status = 'converted' then t.status else s.status end"
@@ -172,14 +141,7 @@ LEADS = Table(
     "leads",
     "lead",
     people.LEADS,
-    (
-        *plain_columns("text", "email", "first_name", "last_name", "phone", "source"),
-        Column("status", "text", _STATUS),
-        Column("lifecycle_stage", "text", _STAGE),
-        Column("metadata", "jsonb"),
-        Column("staff_notes", "text"),
-        CREATED_AT,
-    ),
+    columns_of(people.LEADS, Column("status", "text", _STATUS), Column("lifecycle_stage", "text", _STAGE)),
     uniques=(Unique(("email",)),),
     vacated={"email": "c.id::text"},
 )
@@ -189,7 +151,7 @@ EXTERNAL_IDS = Table(
     "external_ids",
     "external id",
     people.EXTERNAL_IDS,
-    (*plain_columns("text", "source", "kind", "external_id"), Column("row_id", "uuid"), CREATED_AT),
+    columns_of(people.EXTERNAL_IDS),
     append_only=True,
     identity="md5(r.source || '/' || r.kind || '/' || r.external_id)::uuid",
 )
@@ -218,5 +180,7 @@ TABLES = (
     *HISTORY,
     EXTERNAL_IDS,
 )
+# Nested rows: the column that holds the outer row's id.
+OUTER = {SPOTS.title: "room_id", PRICES.title: "product_id", VERSIONS.title: "form_id", FILES.title: "submission_id"}
 TABLE_BY_NAME = {table.name: table for table in TABLES}
 TABLE_OF_SECTION = {table.section.name: table for table in TABLES}
