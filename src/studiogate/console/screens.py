@@ -20,7 +20,7 @@ from studiogate.console.schedule import (
     series_pages,
     week_page,
 )
-from studiogate.console.set_up import first_studio, imports, welcome
+from studiogate.console.set_up import first_studio, imports
 
 SCREENS = (
     home,
@@ -33,7 +33,6 @@ SCREENS = (
     second_factor,
     theme,
     first_studio,
-    welcome,
     imports,
     staff,
     week_page,
