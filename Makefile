@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test coverage matrix battery reliability screenshots schemathesis bench bench-compare lint lint-types lint-source audit format schema openapi lock clean
+.PHONY: help install up browser test coverage matrix battery reliability mutants screenshots schemathesis bench bench-compare lint lint-types lint-source audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ battery: $(VENV)/dev.stamp ## the long tests, one at a time, over an hour; PART=
 reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from all recorded runs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.support.reliability --tests)
 	$(BIN)/python -m tests.support.reliability $(RECORD)
+
+mutants: $(VENV)/dev.stamp ## which mistakes in rules and booking flows the nearest tests notice; SAMPLE=300 SEED=…
+	$(BIN)/python -m tests.support.mutation_sample --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1)
 
 screenshots: $(VENV)/dev.stamp browser ## the pictures of README and documentation, from the demo studio in a real browser
 	$(BIN)/python -m tests.support.screenshots $(ARGS)

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from studiogate.server import api_process, http_config, quick_start
+from studiogate.server import api_process, http_server, quick_start
 
 
 def serve(open_app: Callable[[], Any]) -> None:
@@ -32,4 +32,4 @@ def serve(open_app: Callable[[], Any]) -> None:
 
 async def _serve(open_app: Callable[[], Any], listening: socket.socket, lifeline: int) -> None:
     api_process.exit_with_supervisor(lifeline)
-    await uvicorn.Server(http_config.server_config(open_app())).serve(sockets=[listening])
+    await uvicorn.Server(http_server.server_config(open_app())).serve(sockets=[listening])

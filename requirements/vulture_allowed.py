@@ -22,6 +22,9 @@ _.form_version
 _.help_text
 _.lifecycle_stage
 _.max_file_size
+_.membership_end_date
+_.membership_start_date
+_.membership_type
 _.multiple
 _.next_attempt_at
 _.next_since
@@ -60,8 +63,9 @@ _._fingerprinted
 _.capture_signals
 _.described_by
 _.import_file
-_.inputs
 _.model_config
+# Read by enum.
+_._value_
 _.no_wrap
 _.run_migrations
 _.should_exit

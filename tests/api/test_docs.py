@@ -17,8 +17,7 @@ from playwright.sync_api import Browser, Page
 from studiogate.api import docs
 from studiogate.api.app import ROUTES
 from studiogate.api.framework import openapi
-from studiogate.api.framework.error_guide import chapters, example_body
-from studiogate.api.framework.errors import STATUS
+from studiogate.api.framework.errors import STATUS, chapters, example_body
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import MESSAGES, Code
 from studiogate.web.response import Answer

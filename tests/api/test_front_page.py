@@ -3,7 +3,7 @@
 import pytest
 
 from studiogate import demo
-from studiogate.api import front_page
+from studiogate.api import public_pages
 from tests.support.asgi import ask, assert_refused
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import seed_studio
@@ -30,7 +30,7 @@ async def test_a_client_of_the_api_gets_json(api: PartnerApi) -> None:
 
 
 async def test_published_forms_of_the_demo_studio_only(api: PartnerApi) -> None:
-    assert front_page.DEMO == demo.SLUG
+    assert public_pages.DEMO == demo.SLUG
     studio = await seed_studio(api.connection)
     await api.connection.execute("update forms set status = 'published', title = 'A <b>title</b>'")
     assert b"<b>title" not in (await ask(api.app, "GET", "//")).body

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from studiogate.web import request
+from studiogate.web.body import MAX_DEPTH
 from tests.support.asgi import ask, assert_refused, post
 from tests.support.partner_api import PartnerApi
 
@@ -210,7 +210,7 @@ async def test_what_is_a_booking(shared_api: PartnerApi, key: str, body: bytes) 
 
 
 async def test_nesting_up_to_the_limit_is_json(shared_api: PartnerApi, key: str) -> None:
-    depth = request.MAX_DEPTH
+    depth = MAX_DEPTH
     response = await post(
         shared_api.app, "/bookings/validate", key, b'{"x":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
     )

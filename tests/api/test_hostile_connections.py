@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from studiogate.web import request
+from studiogate.web.body import BodyLimits
 from tests.support.asgi import PREFIX
 from tests.support.databases import run
 from tests.support.deadlines import LONG
@@ -72,7 +73,7 @@ JSON_LINE = "Content-Type: application/json"
 def test_a_slow_body(live: tuple[int, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A body that arrives too slowly is abandoned; the request ends with a response, not with a hanging task."""
     port, key = live
-    monkeypatch.setattr(request, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(request, "JSON_BODY", BodyLimits(request.MAX_BODY, silence=0.3, seconds=0.3))
     received = exchange(
         port, head("POST", "/bookings/validate", key, JSON_LINE, "Content-Length: 100", CLOSE), b"{", pause=0.1
     )

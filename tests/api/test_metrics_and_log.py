@@ -130,7 +130,7 @@ async def test_a_failure_is_logged_without_its_values(
     configured = structlog.get_config()
     try:
         telemetry.configure_logging("json")
-        monkeypatch.setattr("studiogate.api.app.log", structlog.get_logger())
+        monkeypatch.setattr("studiogate.web.front_end.log", structlog.get_logger())
         monkeypatch.setattr(shared_api.app.authenticator, "authenticate", fail)
         response = await ask(shared_api.app, "GET", "/studio", key=key)
     finally:

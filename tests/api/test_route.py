@@ -17,12 +17,12 @@ from starlette.responses import Response
 from studiogate.api import PREFIX
 from studiogate.api.app import ROUTES
 from studiogate.api.framework import route as route_execution
-from studiogate.api.framework.dispatch import RouteTree
 from studiogate.api.framework.params import PathId
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Access, Scope
 from studiogate.web.request import Request as OurRequest
 from studiogate.web.response import Answer
+from studiogate.web.routing import RouteTree
 from tests.support.asgi import ask
 
 pytestmark = pytest.mark.anyio
@@ -80,7 +80,7 @@ class LeanRoutes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parsed = Parsed()
-        self.tree = RouteTree(PREFIX, ROUTES)
+        self.tree = RouteTree(PREFIX, [(method, each.path, each) for each in ROUTES for method in each.methods or ()])
         for route in ROUTES:
             monkeypatch.setattr(route, "endpoint", self._note)
             # FastAPI has no counterpart for checks that types cannot express.

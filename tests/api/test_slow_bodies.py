@@ -1,4 +1,4 @@
-"""Both front ends refuse a body that stalls, arrives too slowly or is cut off, with the matching error."""
+"""A body that stalls, arrives too slowly, is too large or is cut off is refused, with the limits of each front end."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from studiogate import clock
+from studiogate.api.resources.forms import uploads
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.hosted import request as hosted
-from studiogate.web import request as api
+from studiogate.hosted import posted_form
+from studiogate.web.body import BodyError, BodyLimits
+from studiogate.web.request import JSON_BODY, Request
 
 pytestmark = pytest.mark.anyio
 
@@ -32,69 +34,61 @@ def sends(*messages: dict[str, Any], for_ever: dict[str, Any] | None = None, pau
     return receive
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "BODY_SECONDS", 0.2)
-    monkeypatch.setattr(hosted, "SILENCE_SECONDS", 0.2)
+def limits_of(how: str, silence: float) -> BodyLimits:
+    """Return the limits of a front end, with another time to wait for the next bytes."""
+    limits = {"json": JSON_BODY, "upload": uploads.UPLOAD, "form": posted_form.BODY}[how]
+    total = silence if limits.seconds == limits.silence else limits.seconds
+    return limits._replace(size=1_000_000, silence=silence, seconds=total)
 
 
-async def refusal_of(receive: Callable[..., Any], how: str) -> Refusal:
-    request = api.Request(dict(SCOPE), receive)
-    refusal = await (request.json() if how == "json" else request.stream(1_000_000, lambda _: None))
-    assert isinstance(refusal, Refusal)
-    return refusal
+async def refusal_of(receive: Callable[..., Any], how: str, silence: float = 10.0) -> Refusal:
+    request, limits = Request(dict(SCOPE), receive), limits_of(how, silence)
+    if how == "json":
+        refusal = await request.body(limits)
+        assert isinstance(refusal, Refusal)
+        return refusal
+    with pytest.raises(BodyError) as raised:
+        _ = [chunk async for chunk in request.chunks(limits)]
+    return raised.value.refusal
 
 
-async def status_of(receive: Callable[..., Any]) -> int:
-    request = hosted.VisitorRequest(dict(SCOPE), receive)
-    with pytest.raises(hosted.BodyError) as raised:
-        _ = [chunk async for chunk in request.chunks()]
-    return raised.value.status
+EVERY_BODY = pytest.mark.parametrize("how", ["json", "upload", "form"])
 
 
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("how", ["json", "stream"])
+@EVERY_BODY
 async def test_a_body_that_stalls(how: str) -> None:
-    assert (await refusal_of(sends(PIECE), how)).code is Code.REQUEST_TIMEOUT
-    assert await status_of(sends(PIECE)) == 408
+    assert (await refusal_of(sends(PIECE), how, 0.2)).code is Code.REQUEST_TIMEOUT
 
 
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("how", ["json", "stream"])
+@EVERY_BODY
 async def test_a_body_that_drips(how: str) -> None:
     """Each byte arrives in time, but the rate is too low for the whole body."""
-    assert (await refusal_of(sends(for_ever=PIECE, pause=0.01), how)).code is Code.REQUEST_TIMEOUT
-    assert await status_of(sends(for_ever=PIECE, pause=0.01)) == 408
+    assert (await refusal_of(sends(for_ever=PIECE, pause=0.01), how, 0.2)).code is Code.REQUEST_TIMEOUT
 
 
-@pytest.mark.parametrize("how", ["json", "stream"])
+@EVERY_BODY
 async def test_a_body_that_is_cut(how: str) -> None:
     """A client that disconnects is not reported as one that sends invalid JSON."""
-    cut = {"type": "http.disconnect"}
-    assert (await refusal_of(sends(PIECE, cut), how)).code is Code.INVALID_HTTP
-    assert await status_of(sends(PIECE, cut)) == 400
+    assert (await refusal_of(sends(PIECE, {"type": "http.disconnect"}), how)).code is Code.INVALID_HTTP
 
 
-async def test_a_large_body_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@EVERY_BODY
+async def test_a_body_that_is_too_large(how: str) -> None:
+    """It is refused as soon as it is, whatever it announced."""
+    refusal = await refusal_of(sends(for_ever={**PIECE, "body": b"x" * 300_000}), how)
+    assert (refusal.code, refusal.details) == (Code.BODY_TOO_LARGE, {"maximum_bytes": 1_000_000})
+
+
+@pytest.mark.parametrize("how", ["upload", "form"])
+async def test_a_large_body_has_more_time(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may take longer than the first seconds, as long as it keeps up the rate. The clock moves with the pieces."""
-    monkeypatch.setattr(api, "STREAM_RATE", 1)
-    monkeypatch.setattr(hosted, "BODY_RATE", 1)
-    monkeypatch.setattr(api, "BODY_SECONDS", 5.0)
-    monkeypatch.setattr(hosted, "SILENCE_SECONDS", 5.0)
     seconds = [0.0]
     monkeypatch.setattr(clock, "monotonic", lambda: seconds[0])
+    left = [{**PIECE, "body": b"x" * 100} for _ in range(30)] + [{**PIECE, "more_body": False}]
 
-    def sends_slowly() -> Callable[..., Any]:
-        left = [{**PIECE, "body": b"x" * 100} for _ in range(30)] + [{**PIECE, "more_body": False}]
+    async def receive() -> dict[str, Any]:
+        seconds[0] += 0.5
+        return left.pop(0)
 
-        async def receive() -> dict[str, Any]:
-            seconds[0] += 0.5
-            return left.pop(0)
-
-        return receive
-
-    taken: list[bytes] = []
-    assert await api.Request(dict(SCOPE), sends_slowly()).stream(1_000_000, taken.append) is None
-    assert len(b"".join(taken)) == 3_001
-    request = hosted.VisitorRequest(dict(SCOPE), sends_slowly())
-    assert sum([len(chunk) async for chunk in request.chunks()]) == 3_001
+    limits = limits_of(how, 5.0)._replace(rate=1)
+    assert sum([len(chunk) async for chunk in Request(dict(SCOPE), receive).chunks(limits)]) == 3_001

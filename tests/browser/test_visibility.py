@@ -11,10 +11,10 @@ import pytest
 
 from studiogate.domain.forms.definition import FieldType, RuleOp
 from studiogate.domain.forms.visibility import rule_texts, visible_keys
-from studiogate.hosted import assets
+from studiogate.hosted import templating
 
 CASES = json.loads((Path(__file__).parent / "visibility_cases.json").read_text())
-SCRIPT = Path(assets.__file__).parent / "static" / "visibility.js"
+SCRIPT = Path(templating.__file__).parent / "static" / "visibility.js"
 RUNNER = """
     require(process.argv[1]);
     const cases = JSON.parse(require('fs').readFileSync(0, 'utf8'));

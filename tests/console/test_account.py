@@ -1,9 +1,12 @@
 """One's own account: invitation, password, second factor, sessions, studios."""
 
 import base64
+import hashlib
+import html
 import re
 
 import pytest
+import segno
 
 from studiogate.domain.refusals import MESSAGES, Code
 from studiogate.domain.staff import Role
@@ -24,6 +27,43 @@ async def _link(console: Console, purpose: Purpose) -> str:
     assert console.person is not None
     async with console.studio.database.transaction() as connection:
         return link_path((await issue_link(connection, console.person.account_id, purpose)).token)
+
+
+def _modules(code: segno.QRCode) -> set[tuple[int, int]]:
+    """Return column and row of the dark modules, with the border that scanners need."""
+    return {(x, y) for y, row in enumerate(code.matrix_iter(border=4)) for x, dark in enumerate(row) if dark}
+
+
+def _drawn_modules(page: str) -> set[tuple[int, int]]:
+    """Return the modules that a page's SVG draws: horizontal strokes of one module's height, from left to right."""
+    path = re.search(r'<path stroke="#000" d="M([^"]+)"', page)
+    assert path is not None
+    drawn, x, y = set(), 0.0, 0.0
+    for step in re.findall(r"[-\d.]+ [-\d.]+|h\d+", path[1]):
+        if step.startswith("h"):
+            drawn |= {(int(x) + each, int(y)) for each in range(int(step[1:]))}
+            x += int(step[1:])
+        else:
+            x, y = x + float(step.split()[0]), y + float(step.split()[1])
+    return drawn
+
+
+@pytest.mark.parametrize(("mask", "digest"), [(0, "aa4a70de2ec9021f7c96954f"), (5, "c321449bb0dd6fe6fc57209c")])
+def test_codes_are_those_of_another_encoder(mask: int, digest: str) -> None:
+    """The digests are of the modules that the Python package `qrcode` draws for the same text, version and mask."""
+    text = ("otpauth://totp/Studiogate:" + "x" * 600)[:458]
+    code = segno.make_qr(text, error="l", boost_error=False, mask=mask)
+    modules = "".join("1" if dark else "0" for row in code.matrix for dark in row)
+    assert hashlib.sha256(modules.encode()).hexdigest().startswith(digest)
+
+
+async def test_a_code_that_does_not_fit_is_not_drawn(console: Console) -> None:
+    offered = await console.post("/console/account/second-factor")
+    found = re.search(r'class="secret">([A-Z2-7]+)<', offered.text)
+    assert found is not None
+    kept = {"secret": found[1], "uri": "otpauth://totp/" + "x" * 3_000, "code": "000000"}
+    wrong = await console.post("/console/account/second-factor/confirm", kept)
+    assert (wrong.status_code, 'class="qr-code"' in wrong.text) == (401, False)
 
 
 async def _send(console: Console, path: str, **fields: str):  # type: ignore[no-untyped-def]
@@ -117,7 +157,9 @@ async def test_a_second_factor_is_set_up_confirmed_asked_for_and_removed(console
     assert offered.status_code == 200
     found = re.search(r'class="secret">([A-Z2-7]+)<', offered.text)
     assert found is not None
-    assert "otpauth://totp/" in offered.text
+    link = re.search(r'href="(otpauth://totp/[^"]+)"', offered.text)
+    assert link is not None
+    assert _drawn_modules(offered.text) == _modules(segno.make_qr(html.unescape(link[1]), error="l", boost_error=False))
     secret, now = _decoded(found[1]), await console.studio.now()
     kept = {"secret": found[1], "uri": "otpauth://totp/x"}
     wrong = await console.post("/console/account/second-factor/confirm", {"code": "000000", **kept})

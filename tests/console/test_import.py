@@ -272,7 +272,7 @@ async def test_what_is_no_file_or_too_large_is_refused(console: Console, monkeyp
     assert (await _send(console, "members.csv", b"email\n", kind="members", dates="nonsense")).status_code == 422
     assert (await _send(console, "members.csv", b"", kind="members")).status_code == 422
     long = await _send(console, "members.csv", b"a", kind="members", dates="x" * posted.MAX_BODY)
-    assert long.status_code == 400
+    assert long.status_code == 413
     monkeypatch.setattr(posted, "MAX_FILE", 1_000)
     assert (await _send(console, "members.csv", b"a" * posted.MAX_BODY * 2, kind="members")).status_code == 413
 

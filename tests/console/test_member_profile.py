@@ -11,7 +11,7 @@ import pytest
 from studiogate.console.framework.formats import full_date
 from studiogate.console.members import words
 from studiogate.domain.staff import Role
-from studiogate.flows import membership_changes
+from studiogate.flows import memberships
 from studiogate.flows.members import merge
 from tests.support.booking_studio import DAY, BookingStudio
 from tests.support.console import Console, texts
@@ -63,7 +63,7 @@ async def test_each_line_of_the_ledger_names_its_booking(console: Console) -> No
     assert re.search(r"Returned by a cancellation Long Ride \d.* P \+1", text)
     assert re.search(rf"Booked Long Ride \d.* P {MINUS}1", text)
     assert re.search(r"Granted P \+3", text)
-    await studio.staff(membership_changes.adjust_credits, (await studio.rows("memberships"))[0]["id"], -2, "Typo")
+    await studio.staff(memberships.adjust_credits, (await studio.rows("memberships"))[0]["id"], -2, "Typo")
     assert re.search(rf"Adjusted by staff P {MINUS}2", await shown(console, member, "/credits"))
 
 

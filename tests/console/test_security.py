@@ -13,9 +13,9 @@ from studiogate import telemetry
 from studiogate.console import screens
 from studiogate.console.app import ConsoleApp
 from studiogate.console.framework import checks
-from studiogate.console.framework.assets import ASSETS, find
 from studiogate.console.framework.page import Audience
 from studiogate.console.framework.request import Person, is_own_path
+from studiogate.console.framework.templating import ASSETS, find
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.tokens import csrf_token, link_path, new_token

@@ -71,7 +71,7 @@ DRIVERS_TRANSACTIONS = {
     "cli/demo.py": "the demo studio is loaded by one command, which says what is known if the database is lost",
     "flows/backup.py": "reads only",
     "flows/bookings/promote.py": "is always taken back",
-    "flows/preview.py": "is always taken back",
+    "flows/staff_flow.py": "is always taken back",
     "flows/studio_file/load.py": "a savepoint",
     "flows/studio_file/files.py": "reads only",
     "storage/db/health.py": "writes no rows",
@@ -212,9 +212,8 @@ WITHOUT_ACCESS = {
     "they find the studio that an access is made for, by a slug, an id or a key": {
         "forms/hosted.py": ["find_page_studio", "published_test_forms"],
         "keys.py": ["find_credential", "studio_of_credential"],
-        "logos.py": ["find_logo"],
         "operator_lists.py": ["studios_of"],
-        "studio.py": ["any_studio", "find_studio"],
+        "studio.py": ["any_studio", "find_logo", "find_studio"],
     },
     "they find the studios with work that is due; each is then worked on with an access": {
         "audit.py": ["studios_with_old_entries"],
@@ -265,7 +264,7 @@ WITHOUT_ACCESS = {
         ],
         "mails.py": ["note_worker", "silence", "worker_sends"],
         "studio_file/apply.py": ["analyze_tables"],
-        "invariants.py": ["log_settings", "server_clock", "server_version", "violations"],
+        "doctor.py": ["log_settings", "server_clock", "server_version", "violations"],
         "secret_key.py": [
             "endpoint_secrets",
             "key_fingerprint",

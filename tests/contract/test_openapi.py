@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from studiogate import API_VERSION
 from studiogate.api.app import ROUTES
 from studiogate.api.framework import openapi
-from studiogate.api.framework.error_guide import example_body
-from studiogate.api.framework.errors import STATUS
+from studiogate.api.framework.errors import STATUS, example_body
 from studiogate.api.framework.openapi.schemas import without_unused_components
 from studiogate.api.framework.operations import READING, WRITING, operation
 from studiogate.api.framework.route import Caller, LeanRoute, needs

@@ -13,7 +13,7 @@ from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.values import as_decimal
-from studiogate.web.request import strict_json
+from studiogate.web.body import strict_json
 from tests.domain.test_forms_visibility import independently
 from tests.support.pictures import gif, png, png_url
 

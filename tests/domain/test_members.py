@@ -4,28 +4,34 @@ from datetime import UTC, datetime
 
 from studiogate.domain.fields.people import MEMBERS
 from studiogate.domain.fields.readers import MAX_RESTORED_NAME, Setting
-from studiogate.domain.members import Profile, merged_profile, read_member
+from studiogate.domain.members import MEMBER, Profile, merged_profile, read_member
 from studiogate.domain.names import MAX_NAME
 
 EARLY, LATE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)
-EMPTY = Profile("A", "B", None, None, "lead", None, None, None)
-FULL = Profile("C", "D", "c@example.com", "+1", "member", "gold", LATE, LATE)
+
+
+def profile(*values: object) -> Profile:
+    return dict(zip(MEMBER, values, strict=True))
+
+
+EMPTY = profile("A", "B", None, None, "lead", None, None, None)
+FULL = profile("C", "D", "c@example.com", "+1", "member", "gold", LATE, LATE)
 
 
 def test_what_is_missing_is_filled_in() -> None:
-    assert merged_profile(EMPTY, FULL) == FULL._replace(first_name="A", last_name="B")
+    assert merged_profile(EMPTY, FULL) == {**FULL, "first_name": "A", "last_name": "B"}
 
 
 def test_what_is_there_stays() -> None:
     assert merged_profile(FULL, EMPTY) == FULL
-    other = Profile("E", "F", "e@example.com", "+2", "user", "silver", EARLY, EARLY)
-    assert merged_profile(FULL, other) == FULL._replace(membership_start_date=EARLY)
+    other = profile("E", "F", "e@example.com", "+2", "user", "silver", EARLY, EARLY)
+    assert merged_profile(FULL, other) == {**FULL, "membership_start_date": EARLY}
 
 
 def test_the_stronger_role_stays() -> None:
     roles = [("lead", "user", "user"), ("user", "member", "member"), ("member", "lead", "member")]
     for kept, other, expected in roles:
-        assert merged_profile(EMPTY._replace(role=kept), EMPTY._replace(role=other)).role == expected
+        assert merged_profile({**EMPTY, "role": kept}, {**EMPTY, "role": other})["role"] == expected
 
 
 def test_staff_give_shorter_names_than_a_file_restores() -> None:

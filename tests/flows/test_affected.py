@@ -9,7 +9,7 @@ import pytest
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import FormToken, Role
-from studiogate.flows import preview
+from studiogate.flows import staff_flow
 from studiogate.flows.bookings import affected, staff
 from studiogate.flows.schedule import closures
 from studiogate.flows.schedule.rows import Given
@@ -99,9 +99,9 @@ async def test_what_is_tried_out_leaves_nothing_and_does_not_use_the_form_up(stu
     async def cancel(connection: Connection, access: Access) -> staff.CancelledClass | Refusal:
         return await staff.cancel_class(connection, access, class_id)
 
-    tried = await preview.previewed(studio.api.connection, access, cancel)
+    tried = await staff_flow.previewed(studio.api.connection, access, cancel)
     assert tried == staff.CancelledClass(1, 1)
     assert await studio.snapshot() == before
     assert (await studio.rows("audit_log", OF_STAFF), await studio.rows("staff_form_tokens")) == ([], [])
-    refused = await preview.previewed(studio.api.connection, studio.access.within(()), cancel)
+    refused = await staff_flow.previewed(studio.api.connection, studio.access.within(()), cancel)
     assert refused == Refusal(Code.NOT_FOUND)

@@ -19,7 +19,7 @@ from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.storage import backup as rows
 from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import migrate
-from studiogate.storage.logos import write_logo
+from studiogate.storage.studio import write_logo
 from studiogate.storage.upload_folder import UploadFolder
 from tests.support.seed import insert, seed_studio
 

@@ -379,12 +379,12 @@ async def test_the_doctor_finds_it(studio: BookingStudio, promise: str, plant: P
     await plant(studio)
     found = [finding for finding in await studio.findings() if finding.subject == promise]
     assert found
-    level = next(each.level for each in invariants.PROMISES if each.name == promise)
+    level = next(each.level for each in invariants.INVARIANTS if each.name == promise)
     assert {finding.level for finding in found} == {level}
 
 
 def test_every_promise_has_its_violation() -> None:
-    assert [promise.name for promise in invariants.PROMISES if promise.name not in PLANTS] == []
+    assert [promise.name for promise in invariants.INVARIANTS if promise.name not in PLANTS] == []
 
 
 # States that look like violations but are not.

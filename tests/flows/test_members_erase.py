@@ -24,7 +24,7 @@ from studiogate.flows.forms import review
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.members import erase as flow
 from studiogate.flows.members import export, staff
-from studiogate.flows.sales import sell
+from studiogate.flows.purchases import sell
 from studiogate.storage.db.pool import Database
 from studiogate.storage.upload_folder import UploadFolder
 from tests.api.test_forms_uploads import BOUNDARY, multipart

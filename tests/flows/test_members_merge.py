@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
-from studiogate.flows import membership_changes, purchases, retry
+from studiogate.flows import memberships, purchases, retry
 from studiogate.flows.bookings import staff_bookings
 from studiogate.flows.members import erase, staff
 from studiogate.flows.members import merge as flow
@@ -335,7 +335,7 @@ async def test_a_change_of_a_membership_waits_for_a_merge(studio: BookingStudio,
     (membership,) = await studio.rows("memberships", "member_id = $2", other)
     async with held.connection() as connection, connection.transaction():
         assert not isinstance(await flow.merge(connection, person(studio), kept, other), Refusal)
-        task = asyncio.create_task(repeated(studio, membership_changes.adjust_credits, membership["id"], 2, "gift"))
+        task = asyncio.create_task(repeated(studio, memberships.adjust_credits, membership["id"], 2, "gift"))
         await until_blocked(connection, task)
     assert not isinstance(await task, Refusal)
     assert (await studio.row("memberships", membership["id"]))["credits_remaining"] == 7

@@ -10,7 +10,7 @@ import pytest
 
 from studiogate.domain.membership_changes import Pause
 from studiogate.flows import housekeeping
-from studiogate.flows import membership_changes as flow
+from studiogate.flows import memberships as flow
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 from tests.support.staff import audited, code, faults, news, person

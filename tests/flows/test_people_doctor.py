@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.flows.members import erase
-from studiogate.storage import people_invariants
+from studiogate.storage import record_invariants
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import did
@@ -51,7 +51,7 @@ PLANTS: dict[str, list[Plant]] = {
 
 
 def test_every_promise_has_its_violation() -> None:
-    assert {promise.name for promise in people_invariants.PEOPLE_PROMISES} == set(PLANTS)
+    assert {promise.name for promise in record_invariants.PEOPLE} == set(PLANTS)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.flows.members.erase import erase
 from studiogate.flows.members.merge import merge
 from studiogate.flows.studio_file import FilesBeside
-from studiogate.storage import invariants, people_invariants
+from studiogate.storage import doctor, record_invariants
 from studiogate.storage.upload_folder import UploadFolder
 from tests.support import csv_imports
 from tests.support.csv_imports import ACCESS, STUDIO, imported, mapping_of
@@ -101,8 +101,8 @@ async def test_an_erased_member_goes_round(small: Connection, elsewhere: Connect
     assert erased["id"] == str(MEMBER)
     assert (await load(elsewhere, json.loads(written))).faults == []
     assert await exported(elsewhere) == written
-    for promise in people_invariants.PEOPLE_PROMISES:
-        assert await invariants.violations(elsewhere, promise) == [], promise.name
+    for promise in record_invariants.PEOPLE:
+        assert await doctor.violations(elsewhere, promise) == [], promise.name
     again = changed(json.loads(written), f"members.{json.loads(written)['members'].index(erased)}.first_name", "Back")
     assert [fault.message for fault in (await load(elsewhere, again, overwrite=True)).faults] == [
         "was erased: leave the row out"

@@ -10,7 +10,7 @@ from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.flows import purchases as flow
-from studiogate.flows.sales import sell
+from studiogate.flows.purchases import sell
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 from tests.support.staff import audited, code, faults, news, person

@@ -14,7 +14,7 @@ from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.memberships import advance
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
-from studiogate.flows import housekeeping, sales
+from studiogate.flows import housekeeping, purchases
 from studiogate.flows.purchases import mark as mark_purchase
 from studiogate.storage.db import migrate
 from studiogate.storage.housekeeping import DUE
@@ -79,7 +79,7 @@ async def test_a_renewal_belongs_to_the_location_of_the_sale(studio: BookingStud
     """So do those from before, by the migration; without a sale there is none to inherit."""
     price = await new_price(studio)
     order = Order(await studio.new_member(membership=False), studio.product, price, location_id=studio.location)
-    renewing = [(await studio.staff(sales.sell, order)).membership_id, await new_renewing(studio)]
+    renewing = [(await studio.staff(purchases.sell, order)).membership_id, await new_renewing(studio)]
     for membership in renewing:
         await studio.change("memberships", membership, current_period_end=await studio.now() - DAY)
     await housekeeping.advance_memberships(studio.database)

@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.flows import housekeeping
-from studiogate.flows.sales import Sold, sell
+from studiogate.flows.purchases import Sold, sell
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 from tests.support.staff import audited, code, faults, news, person

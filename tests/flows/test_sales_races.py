@@ -17,12 +17,12 @@ from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import catalog, retry
-from studiogate.flows import membership_changes as flow
+from studiogate.flows import memberships as flow
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.executor import PendingRequest, execute_together
 from studiogate.flows.idempotency import WriteContext
-from studiogate.flows.sales import Sold, sell
+from studiogate.flows.purchases import Sold, sell
 from studiogate.storage import memberships
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio

@@ -11,7 +11,6 @@ from studiogate.domain.access import operator_access
 from studiogate.domain.mails import MailKind
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
-from studiogate.flows import logos
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.schedule import class_types, instructors, locations, rooms
@@ -125,18 +124,18 @@ async def test_staff_limited_to_a_location_cannot_change_what_concerns_all(studi
     limited = person(studio, Role.MANAGER, studio.location)
     for flow, given in ((studio_flow.change, Given({"name": "X"})), (locations.create, Given({"name": "X"}))):
         assert (await refused(studio, flow, given, access=limited)).code is Code.PERMISSION_DENIED
-    assert (await refused(studio, logos.store, png(), access=limited)).code is Code.PERMISSION_DENIED
-    assert (await refused(studio, logos.remove, access=limited)).code is Code.PERMISSION_DENIED
+    assert (await refused(studio, studio_flow.store_logo, png(), access=limited)).code is Code.PERMISSION_DENIED
+    assert (await refused(studio, studio_flow.remove_logo, access=limited)).code is Code.PERMISSION_DENIED
     switching = await refused(studio, mail_switches.switch_mails, MailKind.BOOKED, False, access=limited)
     assert switching.code is Code.PERMISSION_DENIED
 
 
 async def test_a_logo_is_recorded(studio: BookingStudio) -> None:
-    path = await studio.staff(logos.store, png())
+    path = await studio.staff(studio_flow.store_logo, png())
     name = path.rpartition("/")[2]
-    assert [fault.loc for fault in (await refused(studio, logos.store, b"no image")).faults] == [("logo",)]
-    assert await studio.staff(logos.remove) is True
-    assert await studio.staff(logos.remove) is False
+    assert [fault.loc for fault in (await refused(studio, studio_flow.store_logo, b"no image")).faults] == [("logo",)]
+    assert await studio.staff(studio_flow.remove_logo) is True
+    assert await studio.staff(studio_flow.remove_logo) is False
     assert await audit_of(studio, studio.id) == [
         ("studio.logo", {"logo": [None, name]}),
         ("studio.logo", {"logo": [name, None]}),

@@ -8,7 +8,7 @@ import pytest
 
 from studiogate.flows.schedule import classes, closures, series
 from studiogate.flows.schedule.rows import Given
-from studiogate.storage.schedule.invariants import PROMISES
+from studiogate.storage.record_invariants import SERIES
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import noon_zone
@@ -70,12 +70,12 @@ async def test_the_doctor_finds_it(studio: BookingStudio, what: str) -> None:
     found = await studio.findings()
     assert subject in {finding.subject for finding in found}
     assert {finding.level for finding in found if finding.subject == subject} == {
-        promise.level for promise in PROMISES if promise.name == subject
+        promise.level for promise in SERIES if promise.name == subject
     }
 
 
 def test_every_promise_is_broken() -> None:
-    assert {promise.name for promise in PROMISES} == {subject for subject, _ in BREAKS.values()}
+    assert {promise.name for promise in SERIES} == {subject for subject, _ in BREAKS.values()}
 
 
 async def test_changed_classes_closures_and_ended_series_are_no_findings(studio: BookingStudio) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from studiogate.domain.staff import Role
-from studiogate.storage.accounts.invariants import STAFF_PROMISES
+from studiogate.storage.record_invariants import STAFF
 from tests.support import booking_studio, staff_people
 from tests.support.staff_people import People
 
@@ -28,7 +28,7 @@ PLANTS = {
 
 
 def test_every_invariant_is_tried() -> None:
-    assert [promise.name for promise in STAFF_PROMISES] == list(PLANTS)
+    assert [promise.name for promise in STAFF] == list(PLANTS)
 
 
 @pytest.mark.parametrize("name", PLANTS)

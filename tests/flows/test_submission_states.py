@@ -124,7 +124,9 @@ async def test_a_new_member_is_given_verified_submissions_only(desk: Desk) -> No
     email = f"{uuid4().hex}@example.com"
     typed, vouched = await desk.submit(email), await desk.submit(email, desk.staff)
     async with desk.connection.transaction():
-        wire = await members.create(desk.connection, desk.staff, members.MemberToCreate(email, "Mo", "Lee"))
+        wire = await members.create(
+            desk.connection, desk.staff, {"email": email, "first_name": "Mo", "last_name": "Lee"}
+        )
     assert isinstance(wire, str)
     assert (await desk.kept(typed))["member_id"] is None
     assert str((await desk.kept(vouched))["member_id"]) == json.loads(wire)["id"]

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
-from studiogate.hosted import request
+from studiogate.hosted import posted_form
 from studiogate.hosted.bot_protection import UPLOADING
 from tests.hosted.test_submit import sending
 from tests.hosted.test_upload import PDF, on_disk, upload
@@ -86,7 +86,7 @@ def test_nothing_is_stored_on_a_disk_that_is_nearly_full(new_database: Any, tmp_
 
 def test_a_stalled_upload_gets_an_error(site: Site, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server runs in this process: its timeout is shortened, the stall is real."""
-    monkeypatch.setattr(request, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(posted_form, "BODY", posted_form.BODY._replace(silence=0.2))
     before = on_disk(site)
     host, _, port = site.origin.removeprefix("http://").partition(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=LONG)

@@ -21,10 +21,15 @@ KINDS = {
     "ShareUpdateExclusiveLock": "check",
     "RowExclusiveLock": "rows",
 }
-# Its first step locks the only table whose rows it changes, before anything else: what is written in between would be
-# judged by neither release.
-ROWS_UNDER_A_LOCK = ("0027", 1)
+# Adds up uploaded files while the triggers that count them are created, or some would count twice or not at all. There
+# are few enough files: 200,000 take 0.1 s.
+COUNTS_UPLOADS = ("0028", 3)
+MAX_ROWS = 500  # that a transaction of a repeated step changes
 TABLES = "select oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'"
+# How often this session has read each table from beginning to end; earlier transactions may be counted, too.
+SCANS = """
+    select relid::regclass::text as name, seq_scan as scans from pg_stat_xact_user_tables
+    where relid = any($1::oid[])"""
 LOCKS = """
     select relation::regclass::text as name, mode from pg_locks
     where pid = pg_backend_pid() and relation = any($1::oid[])"""
@@ -91,15 +96,125 @@ async def test_each_step_takes_one_kind_of_lock(new_empty_database: object, monk
         tables = [row["oid"] for row in await connection.fetch(TABLES)]
         for number, step in enumerate(migration.steps, 1):
             async with connection.transaction():
-                await connection.execute(step)
+                await connection.execute(step.sql.replace(" concurrently ", " "))
                 locks = await connection.fetch(LOCKS, tables)
             held = {(row["name"], KINDS[row["mode"]]) for row in locks if row["mode"] in KINDS}
             blocked = {name for name, kind in held if kind in ("schema", "index")}
-            mixed = len({kind for _, kind in held}) > 1 and (migration.version, number) != ROWS_UNDER_A_LOCK
-            if mixed or (len(blocked) > 1 and "references" not in step):
+            mixed = len({kind for _, kind in held}) > 1 and (migration.version, number) != COUNTS_UPLOADS
+            if mixed or (len(blocked) > 1 and "references" not in step.sql):
                 faults.append(f"{migration.version}, step {number}: {sorted(held)}")
     assert not faults, "divide them by lines `-- migrate:step`"
     await connection.close()
+
+
+async def test_no_step_reads_a_table_while_it_blocks_writers(
+    new_empty_database: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading takes as long as the table is large, and everybody who writes would wait. PostgreSQL itself says which
+    tables of the first release a transaction has read from beginning to end, and which locks it holds."""
+    assert callable(new_empty_database)
+    connection = await first_release(new_empty_database(), monkeypatch)
+    await seed_studio(connection)
+    tables = [row["oid"] for row in await connection.fetch(TABLES)]
+    faults, steps = [], 0
+    for migration in (each for each in migrate.migrations() if each.version > FIRST_RELEASE):
+        for number, step in enumerate(migration.steps, 1):
+            async with connection.transaction():
+                before = {row["name"]: row["scans"] for row in await connection.fetch(SCANS, tables)}
+                await connection.execute(step.sql.replace(" concurrently ", " "))
+                after = await connection.fetch(SCANS, tables)
+                locks = await connection.fetch(LOCKS, tables)
+            blocked = {row["name"] for row in locks if KINDS.get(row["mode"]) in ("schema", "index")}
+            changed = {row["name"] for row in locks if row["mode"] == "RowExclusiveLock"}
+            read = {row["name"] for row in after if row["scans"] > before.get(row["name"], 0)}
+            steps += bool(read)
+            if step.built is not None:
+                assert ";\n" not in step.sql.strip(), "an index that is built concurrently is a step by itself"
+            elif (migration.version, number) != COUNTS_UPLOADS and read & blocked:
+                faults.append(f"{migration.version}, step {number} reads {read} and blocks {blocked}")
+            elif "update " in step.sql and read & changed and not (step.repeats and f"limit {MAX_ROWS}" in step.sql):
+                faults.append(f"{migration.version}, step {number} changes {changed} in one transaction")
+    assert not faults, "build indexes concurrently, repeat changes of rows, add constraints not valid"
+    assert steps > 10, "the statistics say nothing"
+    await connection.close()
+
+
+LEADS = "select indexrelid::regclass::text as name from pg_index where indrelid = 'leads'::regclass and indisvalid"
+
+
+def only(monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
+    monkeypatch.setattr(migrate, "migrations", lambda: [Migration("9000", "only", sql)])
+
+
+async def wait_for_build(connection: asyncpg.Connection) -> None:
+    async with asyncio.timeout(60):
+        while not await connection.fetchval(migrate.IS_BEING_BUILT, "leads"):
+            await asyncio.sleep(0.01)
+
+
+async def test_others_write_while_an_index_is_built(
+    database_url: str, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The build waits for an earlier transaction, and another one writes in the meantime."""
+    only(monkeypatch, "create index concurrently leads_by_phone on leads (studio_id, phone);")
+    await connection.execute("delete from schema_migrations")
+    await seed_studio(connection)
+    migrator, earlier = await asyncpg.connect(database_url), await asyncpg.connect(database_url)
+    transaction = earlier.transaction()
+    await transaction.start()
+    await earlier.execute("update leads set phone = '+12125550100'")
+    building = asyncio.create_task(migrate.migrate(migrator))
+    await wait_for_build(connection)
+    second = asyncio.create_task(migrate.migrate(await asyncpg.connect(database_url)))
+    await connection.execute("set lock_timeout = '5s'")
+    await connection.execute(
+        "insert into leads (studio_id, id, email) select studio_id, gen_random_uuid(), 'new@example.com' from studios"
+    )
+    assert not building.done()
+    await transaction.rollback()
+    applied = [each.version for migrated in await asyncio.gather(building, second) for each in migrated]
+    assert applied == ["9000"], "by one of the two"
+    assert "leads_by_phone" in {row["name"] for row in await connection.fetch(LEADS)}
+    for each in (migrator, earlier):
+        await each.close()
+
+
+async def test_an_index_that_a_failed_build_left_behind_is_built_again(
+    connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, "create unique index concurrently leads_by_source on leads (source) where source = 'twice';")
+    await connection.execute("delete from schema_migrations")
+    studio = await seed_studio(connection)
+    named = "insert into leads (studio_id, id, email, source) values ($1, gen_random_uuid(), $2, 'twice')"
+    for email in ("one@example.com", "two@example.com"):
+        await connection.execute(named, studio.studio_id, email)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await migrate.migrate(connection)
+    assert await connection.fetchval(migrate.IS_VALID, "leads_by_source") is False
+    await connection.execute("delete from leads where source = 'twice'")
+    assert [each.version for each in await migrate.migrate(connection)] == ["9000"]
+    assert await connection.fetchval(migrate.IS_VALID, "leads_by_source") is True
+
+
+async def test_a_step_is_repeated_until_it_changes_nothing(
+    connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time in its own transaction: the ids of the transactions that wrote the rows differ."""
+    change = "update leads set phone = '1' where id in (select id from leads where phone is distinct from '1' limit 1);"
+    only(monkeypatch, f"-- migrate:repeat\n{change}")
+    await connection.execute("delete from schema_migrations")
+    studio = await seed_studio(connection)
+    for number in range(3):
+        await connection.execute(
+            "insert into leads (studio_id, id, email) values ($1, gen_random_uuid(), $2)",
+            studio.studio_id,
+            f"lead{number}@example.com",
+        )
+    await migrate.migrate(connection)
+    written = await connection.fetch("select phone, xmin::text as xmin from leads")
+    assert len(written) >= 3
+    assert {row["phone"] for row in written} == {"1"}
+    assert len({row["xmin"] for row in written}) == len(written)
 
 
 async def test_a_step_waits_for_its_lock_and_lets_others_pass(
@@ -107,7 +222,7 @@ async def test_a_step_waits_for_its_lock_and_lets_others_pass(
 ) -> None:
     """The transaction that holds the lock ends once the step has failed twice, and what was done is not done again."""
     steps = ("create table half (id integer);", "alter table leads add column half integer;")
-    monkeypatch.setattr(migrate, "migrations", lambda: [Migration("9000", "half", migrate.STEP.join(steps))])
+    monkeypatch.setattr(migrate, "migrations", lambda: [Migration("9000", "half", "\n-- migrate:step\n".join(steps))])
     await connection.execute("delete from schema_migrations")
     holder = await asyncpg.connect(database_url)
     transaction = holder.transaction()
@@ -132,7 +247,7 @@ async def test_a_step_that_never_gets_its_lock_says_so_and_is_resumed(
     database_url: str, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = ("create table half (id integer);", "alter table leads add column half integer;")
-    monkeypatch.setattr(migrate, "migrations", lambda: [Migration("9000", "half", migrate.STEP.join(steps))])
+    monkeypatch.setattr(migrate, "migrations", lambda: [Migration("9000", "half", "\n-- migrate:step\n".join(steps))])
     monkeypatch.setattr(migrate, "TRIED_FOR_SECONDS", 0.0)
     await connection.execute("delete from schema_migrations")
     holder = await asyncpg.connect(database_url)

@@ -115,7 +115,7 @@ async def test_killed_in_the_middle(studio: BookingStudio, killer: Killer, flow:
 
 
 @sampled(3, "staff")
-@pytest.mark.parametrize("flow", ["bookings.staff.cancel_class", "members.erase.erase", "sales.sell"])
+@pytest.mark.parametrize("flow", ["bookings.staff.cancel_class", "members.erase.erase", "purchases.sell"])
 async def test_a_flow_without_its_transaction_is_noticed(
     studio_factory: StudioFactory, program: asyncio.subprocess.Process, flow: str
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows.members.erase import erase
-from studiogate.flows.sales import sell
+from studiogate.flows.purchases import sell
 from studiogate.storage import memberships, person_rows, sales
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.pool import Connection, TransactionConflictError

@@ -16,7 +16,7 @@ from studiogate.console import screens
 from studiogate.console.framework import posted
 from studiogate.console.framework.page import Audience
 from studiogate.flows.staff import hashing
-from studiogate.hosted.request import MAX_TEXT_BODY
+from studiogate.hosted.posted_form import MAX_TEXT_BODY
 from studiogate.runtime import Runtime
 from studiogate.server.front_ends import FrontEnds
 from studiogate.server.http_protocol import MAX_HEAD

@@ -16,8 +16,7 @@ import pytest
 from bench.service import API_MODULE, ROOT, Service
 from studiogate import settings
 from studiogate.server import service_account
-from studiogate.server.data_folder import prepared_account
-from studiogate.server.service_account import Account, make_private
+from studiogate.server.service_account import Account, make_private, prepared_account
 from studiogate.settings import make_data_folder
 from studiogate.storage.upload_folder import FOLDER, IncomingFile, UploadFolder
 from tests.security import test_logs

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from studiogate import settings
-from studiogate.server.address_file import address_of, known_address, noted
+from studiogate.web.public_address import address_of, known_address, noted
 
 
 def test_links_lead_to_where_it_listens_while_it_does(tmp_path: Path) -> None:

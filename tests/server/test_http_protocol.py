@@ -14,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from studiogate import settings
 from studiogate.api.app import PartnerApp
+from studiogate.api.framework.errors import COMMON
 from studiogate.runtime import Runtime
 from studiogate.server import http_protocol, http_timeouts
 from studiogate.web import sending
@@ -250,4 +251,4 @@ def test_whoever_reads_late_gets_everything(server: tuple[int, str], monkeypatch
 def test_no_header_is_split() -> None:
     for value in (b"x\r\nset-cookie: a=b", b"x\n", b"\x00", b"x\x7f"):
         with pytest.raises(ValueError, match="control character"):
-            sending.head(200, [(b"x-request-id", value)], sending.ON_EVERY_BODY)
+            sending.head(200, [(b"x-request-id", value)], COMMON.of_bodies)

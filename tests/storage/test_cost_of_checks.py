@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from studiogate import clock
-from studiogate.flows.doctor import PROMISES
-from studiogate.storage import backup, invariants
+from studiogate.flows.doctor import INVARIANTS
+from studiogate.storage import backup, doctor
 from studiogate.storage.db import pool
 from tests.support import skewed_studio
 from tests.support.battery import Tally, battery
@@ -40,10 +40,10 @@ async def test_the_cost_of_each_check_is_linear(database_url: str, analyzed: boo
     tables = [table.name for table in await backup.tables(connection)]
     rows = sum([await connection.fetchval(f"select count(*) from {table}") for table in tables])
     costs = {}
-    for promise in PROMISES:
-        assert await invariants.violations(connection, promise) == []
+    for promise in INVARIANTS:
+        assert await doctor.violations(connection, promise) == []
         facts = () if promise.facts is None else (await promise.facts(connection),)
-        explained = "explain (analyze, timing off, format json) " + invariants.statement(promise)
+        explained = "explain (analyze, timing off, format json) " + doctor.statement(promise)
         costs[promise.name] = looked_at(json.loads(await connection.fetchval(explained, *facts))[0]["Plan"]) / rows
     assert {name: cost for name, cost in costs.items() if cost > LOOKS} == {}
     await connection.close()

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.storage import member_list, member_profile, member_search, person_preview
+from studiogate.storage import member_list, member_profile, member_search, person_merge
 from studiogate.storage.member_list import MemberFilters, MemberPage
 from tests.support import large_studio
 from tests.support.large_studio import LargeStudio
@@ -126,6 +126,6 @@ async def test_a_profile(large: LargeStudio) -> None:
         await member_profile.submissions_of(recorder, access, member, after, LIMIT)
         await member_profile.history_of(recorder, access, member, after, LIMIT)
     await member_profile.merged_into(recorder, access, member)
-    assert (await person_preview.counts(recorder, access, member, "a@example.com"))["bookings"] > 0
-    await person_preview.shared_classes(recorder, access, member, held[0]["id"])
+    assert (await person_merge.counts(recorder, access, member, "a@example.com"))["bookings"] > 0
+    await person_merge.shared_classes(recorder, access, member, held[0]["id"])
     assert large.faults() == []

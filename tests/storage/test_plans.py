@@ -25,7 +25,7 @@ from studiogate.storage import catalog, class_changes, keys, leads, members, pur
 from studiogate.storage.bookings import affected, history, lock, read, roster
 from studiogate.storage.db.pool import SESSION, Connection
 from studiogate.storage.forms import read as forms
-from studiogate.storage.schedule import class_details, copy_week, day, week
+from studiogate.storage.schedule import classes, copy_week, day, week
 from studiogate.storage.schedule import read as schedule
 
 pytestmark = pytest.mark.anyio
@@ -535,9 +535,9 @@ async def test_the_week_of_the_console(large: Large) -> None:
         await week.read_choices(connection, access, place)
         await copy_week.read_classes(connection, access, place, between, 501)
         await copy_week.read_existing(connection, access, place, between)
-        await class_details.read_class(connection, access, booking["class_id"])
-        await class_details.list_series(connection, access, place, now.date())
-        await class_details.read_seats(connection, access, [booking["class_id"]])
+        await classes.read_class(connection, access, booking["class_id"])
+        await classes.list_series(connection, access, place, now.date())
+        await classes.read_seats(connection, access, [booking["class_id"]])
         await affected.read_holders(connection, access, booking["class_id"])
         await affected.other_bookings(connection, access, booking["class_id"], between)
         found += [

@@ -1,7 +1,6 @@
 """The hosted pages over real HTTP."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -21,10 +20,3 @@ def site(lasting_database: Callable[[], str], tmp_path_factory: pytest.TempPathF
 def client(site: Site) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=site.origin, timeout=LONG) as opened:
         yield opened
-
-
-@pytest.fixture(scope="session")
-def artefacts(pytestconfig: pytest.Config) -> Path:
-    folder = Path(pytestconfig.rootpath) / "test-artefacts" / "hosted"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

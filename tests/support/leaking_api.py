@@ -12,9 +12,10 @@ from studiogate.api import app as partners
 from studiogate.domain.refusals import Refusal
 from studiogate.server import api_process
 from studiogate.storage.db import pool
+from studiogate.web.body import BodyLimits
 from studiogate.web.request import Request
 
-_answer = partners.PartnerApp._answer
+_answer = partners.PartnerApp.answer
 _body = Request.body
 
 
@@ -26,15 +27,15 @@ async def _log_key_and_query(self: partners.PartnerApp, exchange: Any) -> Any:
     return await _answer(self, exchange)
 
 
-async def _log_body(self: Request, maximum: int) -> bytes | Refusal:
+async def _log_body(self: Request, limits: BodyLimits) -> bytes | Refusal:
     """The body as it was sent, whether it arrived in one chunk or in several."""
-    body = await _body(self, maximum)
+    body = await _body(self, limits)
     structlog.get_logger().info("leak", body=body.decode("latin-1") if isinstance(body, bytes) else "")
     return body
 
 
 def main() -> None:
-    partners.PartnerApp._answer = _log_key_and_query  # type: ignore[method-assign]
+    partners.PartnerApp.answer = _log_key_and_query  # type: ignore[method-assign]
     Request.body = _log_body  # type: ignore[method-assign]
     telemetry._where_it_failed = lambda exc_info: "".join(traceback.format_exception(*exc_info))
     pool.SESSION["log_error_verbosity"] = "verbose"

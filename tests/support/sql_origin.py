@@ -28,7 +28,7 @@ DESCRIPTIONS: Mapping[str, set[str]] = {
     "Filter": {"value"},
     "OneOf": {"values"},
     "Parent": {"id"},
-    "Promise": set(),
+    "Invariant": set(),
     "_Subject": set(),
     "Shape": set(),
     "Table": set(),

@@ -12,7 +12,7 @@ from studiogate.domain.access import operator_access
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Options, Outcome
 from studiogate.flows.studio_file.outcome import Progress, silent
-from studiogate.storage import invariants
+from studiogate.storage import doctor, invariants
 from studiogate.storage.db.pool import Connection
 
 Document = dict[str, Any]
@@ -275,9 +275,9 @@ async def load_well(connection: Connection, *documents: Document) -> Outcome:
 
 async def assert_promises_hold(connection: Connection) -> None:
     """Check all promises except those kept by housekeeping: a file may hold a started class with waiting members."""
-    for promise in invariants.PROMISES:
+    for promise in invariants.INVARIANTS:
         if promise.level == "fault":
-            assert await invariants.violations(connection, promise) == [], promise.name
+            assert await doctor.violations(connection, promise) == [], promise.name
 
 
 async def exported(connection: Connection, slug: str = "north") -> str:

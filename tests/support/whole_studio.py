@@ -12,7 +12,7 @@ from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
-from studiogate.flows import membership_changes, purchases, sales
+from studiogate.flows import memberships, purchases
 from studiogate.flows import studio as studio_flows
 from studiogate.flows.bookings import desk, mail_switches
 from studiogate.flows.bookings.desk import StaffBooking
@@ -156,11 +156,11 @@ async def _sell(studio: WholeStudio) -> None:
     """A sale that is paused and partly refunded, adjusted credits, a waived fee, a booking against the rules."""
     member, monthly = UUID(uid("north", "member", 3)), UUID(uid("north", "monthly"))
     order = Order(member, UUID(uid("north", "product")), monthly, UUID(uid("north", "location", 0)), auto_renew=True)
-    sold = await studio.do(sales.sell, order)
+    sold = await studio.do(purchases.sell, order)
     await studio.do(purchases.refund, sold.purchase_id, "10.00", "late opening")
-    await studio.do(membership_changes.adjust_credits, sold.membership_id, 2, "birthday")
+    await studio.do(memberships.adjust_credits, sold.membership_id, 2, "birthday")
     ahead = datetime.now(UTC) + timedelta(days=3)
-    await studio.do(membership_changes.pause, sold.membership_id, Pause(ahead, ahead + timedelta(days=3), "holiday"))
+    await studio.do(memberships.pause, sold.membership_id, Pause(ahead, ahead + timedelta(days=3), "holiday"))
     await studio.do(purchases.waive_fee, UUID(uid("north", "fee")), "was ill")
     wanted = StaffBooking(UUID(uid("north", "class", 1)), UUID(uid("north", "member", 1)))
     await studio.do(desk.book_for_member, wanted._replace(override=Override(True, "a regular guest")))

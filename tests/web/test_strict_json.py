@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.refusals import Refusal
-from studiogate.web.request import MAX_DEPTH, strict_json
+from studiogate.web.body import MAX_DEPTH, strict_json
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 HALVES = ["\\ud83d", "\\ude00", "\\uDBFF", "\\uDFFF", "\\ud800", "\\udc00"]

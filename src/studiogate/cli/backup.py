@@ -24,8 +24,8 @@ from studiogate.cli.demo import KEY_FILE as DEMO_KEY
 from studiogate.cli.files import progress_bars
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
-from studiogate.server.data_folder import prepared_account
 from studiogate.server.postgres.programs import CLUSTER
+from studiogate.server.service_account import prepared_account
 from studiogate.settings import KEY_FILE, Settings, make_data_folder
 from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import pool

@@ -19,7 +19,8 @@ from studiogate.domain import keys
 from studiogate.domain.access import Scope, operator_access
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import keys as key_flow
-from studiogate.flows import logos, studio_file
+from studiogate.flows import studio as studio_flow
+from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options
 from studiogate.storage import keys as kept_keys
 from studiogate.storage import mails
@@ -91,7 +92,7 @@ async def _store_logo(connection: Connection) -> UUID:
     if studio is None:
         raise AssertionError("the studio was just imported")
     content = (resources.files("studiogate.demo") / "logo.png").read_bytes()
-    await logos.store(connection, operator_access(studio["studio_id"]), content)
+    await studio_flow.store_logo(connection, operator_access(studio["studio_id"]), content)
     studio_id: UUID = studio["studio_id"]
     return studio_id
 

@@ -33,13 +33,13 @@ from studiogate.flows.forms import review
 from studiogate.flows.forms import staff as flow
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.flows.members.export import safe_name
-from studiogate.server.address_file import known_address
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms.hosted import FormLinkFacts
 from studiogate.storage.forms.uploads import StoredFile
 from studiogate.storage.mails import worker_sends
 from studiogate.storage.upload_folder import UploadFolder
-from studiogate.web.request import strict_json
+from studiogate.web.body import strict_json
+from studiogate.web.public_address import known_address
 
 Result = TypeVar("Result")
 forms = Group("Hosted forms.")

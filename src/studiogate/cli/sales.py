@@ -18,9 +18,9 @@ from studiogate.domain.memberships import MembershipState
 from studiogate.domain.money import money_text
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
-from studiogate.flows import membership_changes as flow
+from studiogate.flows import memberships as flow
 from studiogate.flows import purchases as purchase_flow
-from studiogate.flows.sales import sell
+from studiogate.flows.purchases import sell
 from studiogate.storage.db.pool import Connection
 
 memberships = Group("Sell, pause, resume and cancel memberships; renewal and credits.")

@@ -12,11 +12,11 @@ import typer
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
-from studiogate.server.address_file import address_of, noted
 from studiogate.server.postgres.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from studiogate.server.stop_signals import StopRequestedError, StopSignals, of_this_process
 from studiogate.server.supervisor import Supervisor, listen
 from studiogate.settings import Settings
+from studiogate.web.public_address import address_of, noted
 
 READY_SECONDS = 30.0
 AGAIN_SECONDS = 5.0  # before the next attempt to start a database that failed to start

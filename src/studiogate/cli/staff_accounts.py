@@ -18,11 +18,11 @@ from studiogate.flows.staff import operators, roles
 from studiogate.flows.staff.operators import RESET_LINK, SIGN_IN_LINK, LinkKind
 from studiogate.flows.staff.roles import Invitation, Invited
 from studiogate.flows.staff.visits import IssuedLink
-from studiogate.server.address_file import known_address
 from studiogate.storage.accounts import accounts, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.mails import worker_sends
+from studiogate.web.public_address import known_address
 
 app = Group("Accounts of staff, and their roles.")
 console = Group("The console of the studio's staff.")

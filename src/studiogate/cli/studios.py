@@ -18,16 +18,15 @@ from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.staff_input import Fields
-from studiogate.flows import logos as flow
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.schedule.rows import Given, Saved
-from studiogate.server.address_file import known_address
 from studiogate.storage import operator_lists
 from studiogate.storage.bookings import mails as mail_storage
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.mails import worker_sends
+from studiogate.web.public_address import known_address
 
 app = Group("Studios: create, change, list, and their logos.")
 mails = Group("Mails to members: list the kinds, switch them on or off.")
@@ -102,11 +101,11 @@ def logo(
     if file is not None and isinstance(fault := read_logo(content), LogoFault):
         raise CommandError(f"{file} {fault.reason}. Use {ALLOWED}.")
     if file is None:
-        if not call.act_in_studio("studio", flow.remove):
+        if not call.act_in_studio("studio", studio_flow.remove_logo):
             raise CommandError(f"The studio {call.studio!r} has no stored logo.")
         call.show({"studio": call.studio, "logo_url": None}, "The logo is removed.")
         return
-    path = call.act_in_studio("studio", lambda c, a: flow.store(c, a, content))
+    path = call.act_in_studio("studio", lambda c, a: studio_flow.store_logo(c, a, content))
     url = known_address(call.settings) + path
     call.show({"studio": call.studio, "logo_url": url}, f"The logo is stored: {url}")
 

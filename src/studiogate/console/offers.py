@@ -1,7 +1,10 @@
-"""What can be sold in the console: active prices in the studio's currency, a page of products at a time."""
+"""Prices: what can be sold, a page of products at a time, and at which price a membership renews."""
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.console.framework import paging
@@ -9,10 +12,11 @@ from studiogate.console.framework.paging import Row, rows_of
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
+from studiogate.domain.memberships import Interval, RecurringPrice, choose_price
 from studiogate.domain.sales import GIVING_A_MEMBERSHIP
 from studiogate.storage import catalog
 from studiogate.storage.catalog import PriceLimits
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.schedule.day import DayClass
 
 
@@ -73,3 +77,20 @@ def _places(limits: PriceLimits, names: Mapping[UUID, str]) -> tuple[str, ...]:
     if not both:
         return ()
     return tuple(name for place, name in names.items() if all(place in each for each in both))
+
+
+def with_renewal(row: Record) -> dict[str, object]:
+    """Return a membership with ``renewal``: amount, currency and interval of the price at which it renews, or None."""
+    prices = json.loads(row["prices"], parse_float=Decimal)
+    chosen = choose_price(row["price_id"], [_recurring(each) for each in prices])
+    return {**row, "renewal": None if chosen is None else _shown(prices, chosen.id)}
+
+
+def _recurring(price: dict[str, Any]) -> RecurringPrice:
+    created = datetime.fromisoformat(price["created_at"])
+    return RecurringPrice(UUID(price["id"]), Interval(price["interval"]), price["default"], price["active"], created)
+
+
+def _shown(prices: list[dict[str, object]], price_id: UUID) -> dict[str, object]:
+    price = next(each for each in prices if each["id"] == str(price_id))
+    return {"amount": Decimal(str(price["amount"])), "currency": price["currency"], "interval": price["interval"]}

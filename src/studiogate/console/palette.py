@@ -14,7 +14,7 @@ from studiogate.domain.staff import Permission
 from studiogate.storage import member_search
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.member_list import MemberFilters
-from studiogate.storage.schedule.search import find_classes
+from studiogate.storage.schedule.read import find_classes
 from studiogate.web.response import Answer
 
 PER_GROUP = 6

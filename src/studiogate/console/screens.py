@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-from studiogate.console import home, palette, staff
+from studiogate.console import home, palette, sales, staff
 from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
 from studiogate.console.desk import attendance, booking, class_page, live, today, waiver, walk_in
 from studiogate.console.framework.page import ROUTES, Route
-from studiogate.console.members import book, changes, downloads, erase, forms, lists, memberships, merge, sell
+from studiogate.console.members import actions, book, downloads, erase, forms, lists, merge, sell
 from studiogate.console.members import profile as member_profile
-from studiogate.console.sales import lists as sales_lists
-from studiogate.console.sales import payments
 from studiogate.console.schedule import (
     cancel_class,
     change_class,
@@ -45,16 +43,14 @@ SCREENS = (
     closure_pages,
     lists,
     member_profile,
-    changes,
+    actions,
     sell,
-    memberships,
     book,
     forms,
     downloads,
     merge,
     erase,
-    sales_lists,
-    payments,
+    sales,
     today,
     attendance,
     booking,
@@ -68,4 +64,5 @@ SCREENS = (
 def routes() -> Sequence[Route]:
     """Return the routes of all screens, and of no other module that happens to be imported."""
     names = tuple(each.__name__ for each in SCREENS)
-    return [route for route in ROUTES if route.handler.__module__ in names]
+    declared = [route for each in SCREENS for action in getattr(each, "ACTIONS", ()) for route in action.routes]
+    return [*declared, *(route for route in ROUTES if route.handler.__module__ in names)]

@@ -9,7 +9,7 @@ from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
-from studiogate.flows import membership_changes, purchases, sales
+from studiogate.flows import memberships, purchases
 from studiogate.flows.bookings import attendance, desk, executor
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
@@ -52,7 +52,8 @@ async def somebody_walks_in(day: Day) -> object:
     if isinstance(member, Refusal):
         return member
     member_id, place = UUID(member["id"]), day.id("location", "brooklyn")
-    sold = await sales.sell(day.connection, day.desk, Order(member_id, day.id("product", "intro-3"), location_id=place))
+    order = Order(member_id, day.id("product", "intro-3"), location_id=place)
+    sold = await purchases.sell(day.connection, day.desk, order)
     if isinstance(sold, Refusal):
         return sold
     return await desk.book_for_member(day.connection, day.desk, StaffBooking(day.session(UNCOVERED), member_id))
@@ -68,12 +69,12 @@ async def a_fee_is_waived(day: Day) -> object:
 
 async def a_credit_is_given(day: Day) -> object:
     reason = "Class ended early: power cut."
-    return await membership_changes.adjust_credits(day.connection, day.desk, day.membership("Ben Fischer"), 1, reason)
+    return await memberships.adjust_credits(day.connection, day.desk, day.membership("Ben Fischer"), 1, reason)
 
 
 async def a_pause_is_planned(day: Day) -> object:
     pause = Pause(day.now + PAUSE_IN, day.now + 2 * PAUSE_IN, "Two months abroad")
-    return await membership_changes.pause(day.connection, day.desk, day.membership("Grace Adebayo"), pause)
+    return await memberships.pause(day.connection, day.desk, day.membership("Grace Adebayo"), pause)
 
 
 async def a_phone_changes(day: Day) -> object:

@@ -7,31 +7,17 @@ says that there was one.
 from collections.abc import Iterable, Mapping
 
 from studiogate.domain.json_values import same_json
+from studiogate.domain.studio_file.sections import EVERY_SECTION
 
 DAYS_KEPT = 400
 MASK = "•••"
-# Fields of people in any resource. Free text and answers may name anybody.
-PERSONAL = frozenset(
-    {
-        "first_name",
-        "last_name",
-        "name",
-        "email",
-        "phone",
-        "staff_notes",
-        "note",
-        "data",
-        "consents",
-        "page_key",
-        "submitter_name",
-        "submitter_email",
-        "source",
-        "metadata",
-        "notification_emails",
-        "pause_reason",
-        "cancellation_reason",
-    }
-)
+# Personal fields, masked in any row: free text and answers may name anybody.
+PERSONAL = frozenset(field.name for section in EVERY_SECTION.values() for field in section.fields if field.personal) | {
+    "name",
+    "note",
+    "page_key",
+    "notification_emails",
+}
 # ``name`` is personal only where it names a person.
 KINDS_OF_PEOPLE = frozenset({"member", "lead", "submission", "staff_account"})
 # Columns that change with every write, or repeat others.

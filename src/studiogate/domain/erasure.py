@@ -4,53 +4,48 @@ Bookings, the ledger and purchases stay: they only name the member's id. Everyth
 a value that says nothing. An email that may not be empty becomes an address under ``.invalid``, which nobody can have.
 """
 
-from collections.abc import Callable, Mapping, Set
+import json
+from collections.abc import Mapping, Set
 from types import MappingProxyType
 from typing import Any
 
 from studiogate.domain.events import EventType
-
-FIRST_NAME, LAST_NAME = "Erased", "member"
-FILENAME = "erased"
-ADDRESS_DOMAIN = "erased.invalid"
-CLEARED_LEAD: Mapping[str, object] = {"first_name": "", "last_name": "", "phone": None, "source": None, "metadata": {}}
-
-
-def address_of(row_id: str) -> str:
-    """Return the email of an erased lead or submission."""
-    return f"{row_id}@{ADDRESS_DOMAIN}"
+from studiogate.domain.fields import BY_ROW, ERASED_EMAIL, Section
+from studiogate.domain.fields.forms import FILES, SUBMISSIONS
+from studiogate.domain.fields.people import LEADS, MEMBERS, MEMBERSHIPS
+from studiogate.domain.fields.readers import SHAPES
 
 
+def left_of(section: Section) -> dict[str, object]:
+    """Return the fields of a row that an erasure replaces, with what it leaves, as stored."""
+    erased = ((each.name, each.erased_value) for each in section.fields if each.is_erased)
+    return {name: value for name, value in erased if value is not BY_ROW}
+
+
+def _wire(section: Section) -> dict[str, object]:
+    """Return the same as JSON values: documents are stored as text."""
+    documents = {each.name for each in section.fields if SHAPES[each.read].get("type") in ("object", "array")}
+    return {
+        name: json.loads(value) if isinstance(value, str) and name in documents else value
+        for name, value in left_of(section).items()
+    }
+
+
+_MEMBER = _wire(MEMBERS)
 # The fields of each wire form that can say who a person is, with what they become.
-_REPLACED: Mapping[str, Callable[[str], Mapping[str, object]]] = MappingProxyType(
+_REPLACED: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
-        "member": lambda _: {
-            "name": f"{FIRST_NAME} {LAST_NAME}",
-            "first_name": FIRST_NAME,
-            "last_name": LAST_NAME,
-            "email": None,
-            "phone": None,
-            "membership_type": None,
-        },
-        "lead": lambda row_id: {**CLEARED_LEAD, "email": address_of(row_id)},
-        "form_submission": lambda row_id: {"submitter_name": None, "submitter_email": address_of(row_id), "data": {}},
-        "membership": lambda _: {"pause_reason": None, "cancellation_reason": None},
-        "booking_cancellation": lambda _: {"reason": None},
-        "form_upload": lambda _: {"filename": FILENAME},
+        "member": {**_MEMBER, "name": f"{_MEMBER['first_name']} {_MEMBER['last_name']}"},
+        "lead": _wire(LEADS),
+        "form_submission": _wire(SUBMISSIONS),
+        "membership": _wire(MEMBERSHIPS),
+        "booking_cancellation": {"reason": None},
+        "form_upload": _wire(FILES),
     }
 )
 
 # The types of events whose resources hold such fields.
-EVENTS_OF_PEOPLE = (
-    EventType.MEMBER_CREATED,
-    EventType.MEMBER_UPDATED,
-    EventType.LEAD_CREATED,
-    EventType.LEAD_UPDATED,
-    EventType.FORM_SUBMITTED,
-    EventType.FORM_SUBMISSION_UPDATED,
-    EventType.MEMBERSHIP_CREATED,
-    EventType.MEMBERSHIP_UPDATED,
-)
+EVENTS_OF_PEOPLE = tuple(each for each in EventType if each.resource in _REPLACED)
 
 
 def redacted(value: object, ids: Set[str]) -> Any:
@@ -62,16 +57,19 @@ def redacted(value: object, ids: Set[str]) -> Any:
         return [redacted(each, ids) for each in value]
     if not isinstance(value, dict):
         return value
-    replace = _REPLACED.get(str(value.get("object")))
-    if replace is None or not {value.get("id"), value.get("member_id")} & ids:
+    replaced = _REPLACED.get(str(value.get("object")))
+    if replaced is None or not {value.get("id"), value.get("member_id")} & ids:
         return {name: redacted(each, ids) for name, each in value.items()}
-    replaced = replace(str(value.get("id")))
-    return {name: replaced.get(name, each) for name, each in value.items()}
+    return {name: _of_row(replaced.get(name, each), str(value.get("id"))) for name, each in value.items()}
+
+
+def _of_row(value: object, row_id: str) -> object:
+    return ERASED_EMAIL.format(id=row_id) if value == ERASED_EMAIL else value
 
 
 def redacted_event(
     object_: Mapping[str, Any], previous_attributes: Mapping[str, object], ids: Set[str]
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return the resource and the previous attributes of an event; a previous value that is gone is null."""
-    replaced = _REPLACED[object_["object"]](str(object_["id"]))
+    replaced = _REPLACED[object_["object"]]
     return redacted(object_, ids), {n: None if n in replaced else each for n, each in previous_attributes.items()}

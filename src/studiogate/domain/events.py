@@ -1,10 +1,13 @@
-"""Event types, and the scope required to read each."""
+"""Every type of event: who may read it, what it is about, when it is emitted, and an example.
+
+Filters, subscriptions, the OpenAPI document and what an erasure redacts derive from this table.
+"""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from studiogate.domain.access import Scope
+from studiogate.domain.access import Actor, Scope
 
 DAYS_KEPT = 30
 # Announcing every position of a waitlist helps nobody: events are emitted only for positions near the front.
@@ -12,54 +15,144 @@ POSITIONS_ANNOUNCED = 20
 EVERYTHING = "*"
 
 
+class Example(NamedTuple):
+    """What the example of an event shows of the resource after the change, and of the fields that changed."""
+
+    after: Mapping[str, object] = {}
+    before: Mapping[str, object] = {}
+    actor: Actor = Actor.PARTNER
+
+
+NO_EXAMPLE, BY_STAFF = Example(), Example(actor=Actor.STAFF)
+_AT = "2026-11-15T08:00:00+00:00"
+
+
 class EventType(StrEnum):
-    BOOKING_CREATED = "booking.created"
-    BOOKING_UPDATED = "booking.updated"
-    BOOKING_CANCELLED = "booking.cancelled"
-    WAITLIST_UPDATED = "waitlist.updated"
-    FORM_SUBMITTED = "form.submitted"
-    FORM_SUBMISSION_UPDATED = "form_submission.updated"
-    FORM_CREATED = "form.created"
-    FORM_UPDATED = "form.updated"
-    LEAD_CREATED = "lead.created"
-    LEAD_UPDATED = "lead.updated"
-    MEMBER_CREATED = "member.created"
-    MEMBER_UPDATED = "member.updated"
-    MEMBERSHIP_CREATED = "membership.created"
-    MEMBERSHIP_UPDATED = "membership.updated"
-    PURCHASE_CREATED = "purchase.created"
-    PURCHASE_UPDATED = "purchase.updated"
-    CLASS_CREATED = "class.created"
-    CLASS_UPDATED = "class.updated"
-    CLASS_CANCELLED = "class.cancelled"
-    WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
+    # Without a docstring, which the OpenAPI document would show. A credential without the scope does not see the event.
+    _value_: str
+    scope: Scope
+    resource: str
+    text: str
+    example: Example
 
+    def __new__(cls, value: str, *facts: Any) -> "EventType":
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.scope, member.resource, member.text, member.example = (*facts, NO_EXAMPLE)[:4]
+        return member
 
-# The scope that reads the resource. A credential without it does not see the event.
-READ_SCOPES: Mapping[EventType, Scope] = MappingProxyType(
-    {
-        EventType.BOOKING_CREATED: Scope.BOOKINGS_READ,
-        EventType.BOOKING_UPDATED: Scope.BOOKINGS_READ,
-        EventType.BOOKING_CANCELLED: Scope.BOOKINGS_READ,
-        EventType.WAITLIST_UPDATED: Scope.BOOKINGS_READ,
-        EventType.FORM_SUBMITTED: Scope.FORM_SUBMISSIONS_READ,
-        EventType.FORM_SUBMISSION_UPDATED: Scope.FORM_SUBMISSIONS_READ,
-        EventType.FORM_CREATED: Scope.FORMS_READ,
-        EventType.FORM_UPDATED: Scope.FORMS_READ,
-        EventType.LEAD_CREATED: Scope.LEADS_READ,
-        EventType.LEAD_UPDATED: Scope.LEADS_READ,
-        EventType.MEMBER_CREATED: Scope.MEMBERS_READ,
-        EventType.MEMBER_UPDATED: Scope.MEMBERS_READ,
-        EventType.MEMBERSHIP_CREATED: Scope.MEMBERS_READ,
-        EventType.MEMBERSHIP_UPDATED: Scope.MEMBERS_READ,
-        EventType.PURCHASE_CREATED: Scope.PURCHASES_READ,
-        EventType.PURCHASE_UPDATED: Scope.PURCHASES_READ,
-        EventType.CLASS_CREATED: Scope.SCHEDULE_READ,
-        EventType.CLASS_UPDATED: Scope.SCHEDULE_READ,
-        EventType.CLASS_CANCELLED: Scope.SCHEDULE_READ,
-        EventType.WEBHOOK_ENDPOINT_DISABLED: Scope.WEBHOOKS_MANAGE,
-    }
-)
+    BOOKING_CREATED = "booking.created", Scope.BOOKINGS_READ, "booking", "A booking was made, confirmed or waitlisted."
+    BOOKING_UPDATED = (
+        "booking.updated",
+        Scope.BOOKINGS_READ,
+        "booking",
+        "A booking was promoted from the waitlist, checked in, or marked as no-show.",
+        Example({"status": "confirmed"}, {"status": "waitlisted", "waitlist_position": 1}),
+    )
+    BOOKING_CANCELLED = (
+        "booking.cancelled",
+        Scope.BOOKINGS_READ,
+        "booking",
+        "A booking was cancelled.",
+        Example({"status": "cancelled"}, {"status": "confirmed"}),
+    )
+    WAITLIST_UPDATED = (
+        "waitlist.updated",
+        Scope.BOOKINGS_READ,
+        "waitlist_entry",
+        f"A waitlist entry's status changed, or its position while it is {POSITIONS_ANNOUNCED} or better.",
+        Example({"position": 1}, {"position": 2}),
+    )
+    FORM_SUBMITTED = "form.submitted", Scope.FORM_SUBMISSIONS_READ, "form_submission", "Somebody submitted a form."
+    FORM_SUBMISSION_UPDATED = (
+        "form_submission.updated",
+        Scope.FORM_SUBMISSIONS_READ,
+        "form_submission",
+        "The studio confirmed or rejected a submission, or marked it as spam.",
+        Example({"status": "confirmed"}, {"status": "pending"}, Actor.STAFF),
+    )
+    FORM_CREATED = "form.created", Scope.FORMS_READ, "form", "A form was created."
+    FORM_UPDATED = (
+        "form.updated",
+        Scope.FORMS_READ,
+        "form",
+        "A form was changed.",
+        Example({"version": 2}, {"title": "Intake", "version": 1}),
+    )
+    LEAD_CREATED = "lead.created", Scope.LEADS_READ, "lead", "A lead was created."
+    LEAD_UPDATED = (
+        "lead.updated",
+        Scope.LEADS_READ,
+        "lead",
+        "A lead was changed.",
+        Example({"status": "qualified"}, {"status": "new"}),
+    )
+    MEMBER_CREATED = "member.created", Scope.MEMBERS_READ, "member", "A member was created."
+    MEMBER_UPDATED = (
+        "member.updated",
+        Scope.MEMBERS_READ,
+        "member",
+        "A member's profile was changed.",
+        Example({}, {"membership_type": None, "membership_start_date": None}, Actor.STAFF),
+    )
+    MEMBERSHIP_CREATED = (
+        "membership.created",
+        Scope.MEMBERS_READ,
+        "membership",
+        "A member was given a membership.",
+        BY_STAFF,
+    )
+    MEMBERSHIP_UPDATED = (
+        "membership.updated",
+        Scope.MEMBERS_READ,
+        "membership",
+        "A membership was renewed, paused, cancelled or otherwise changed.",
+        Example(
+            {"status": "paused", "paused_at": _AT, "state_version": 4},
+            {"status": "active", "paused_at": None, "state_version": 3},
+            Actor.STAFF,
+        ),
+    )
+    PURCHASE_CREATED = (
+        "purchase.created",
+        Scope.PURCHASES_READ,
+        "purchase",
+        "A purchase was made, a late fee included.",
+    )
+    PURCHASE_UPDATED = (
+        "purchase.updated",
+        Scope.PURCHASES_READ,
+        "purchase",
+        "A purchase's status or refund was changed.",
+        Example({"status": "completed"}, {"status": "pending"}, Actor.STAFF),
+    )
+    CLASS_CREATED = "class.created", Scope.SCHEDULE_READ, "class", "The studio scheduled a class.", BY_STAFF
+    CLASS_UPDATED = (
+        "class.updated",
+        Scope.SCHEDULE_READ,
+        "class",
+        "The studio changed a class.",
+        Example({"capacity": 12, "available_count": 3}, {"capacity": 10, "available_count": 1}, Actor.STAFF),
+    )
+    CLASS_CANCELLED = (
+        "class.cancelled",
+        Scope.SCHEDULE_READ,
+        "class",
+        "The studio cancelled a class.",
+        Example({"status": "cancelled"}, {"status": "scheduled"}, Actor.STAFF),
+    )
+    WEBHOOK_ENDPOINT_DISABLED = (
+        "webhook_endpoint.disabled",
+        Scope.WEBHOOKS_MANAGE,
+        "webhook_endpoint",
+        "An endpoint was disabled, by a key, by staff or because it failed.",
+        Example(
+            {"enabled": False, "disabled_reason": "gone", "disabled_at": _AT, "failing_since": _AT},
+            {"enabled": True, "disabled_reason": None, "disabled_at": None, "failing_since": None},
+            Actor.SYSTEM,
+        ),
+    )
+
 
 PATTERNS: tuple[str, ...] = (
     EVERYTHING,
@@ -80,4 +173,4 @@ def types_of(patterns: Iterable[str]) -> list[EventType]:
 
 
 def readable_types(scopes: frozenset[str]) -> list[EventType]:
-    return [each for each in EventType if READ_SCOPES[each] in scopes]
+    return [each for each in EventType if each.scope in scopes]

@@ -1,6 +1,7 @@
 """Load mappings of CSV files: the presets of the package, and files of one's own."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +28,10 @@ def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapp
     Raises WrongMappingError, which also says that there is no such file.
     """
     if name in _presets():
-        return parse_mapping(_presets()[name], name, kind, dates)
+        mapping = parse_mapping(_presets()[name], name, kind, dates)
+        # The generic file need not name columns that are called like their fields.
+        own = {field: (field,) for field in kind.fields if name == GENERIC and field not in mapping.columns}
+        return replace(mapping, columns={**mapping.columns, **own})
     path = Path(name)
     try:
         data = path.read_bytes() if path.stat().st_size <= MAX_MAPPING else b""

@@ -8,7 +8,7 @@ from studiogate import clock
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.retry_schedule import GONE
-from studiogate.flows.rounds import for_each_studio
+from studiogate.flows.retry import for_each_studio
 from studiogate.storage import event_changes, event_numbering
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.event_changes import Snapshot

@@ -9,14 +9,12 @@ from zoneinfo import ZoneInfoNotFoundError
 
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
-from studiogate.storage import event_numbering, housekeeping, invariants, people_invariants, queue_metrics
-from studiogate.storage.accounts.invariants import STAFF_PROMISES
-from studiogate.storage.audit_invariants import AUDIT_PROMISES
+from studiogate.storage import doctor as storage
+from studiogate.storage import event_numbering, housekeeping, invariants, queue_metrics, record_invariants
 from studiogate.storage.db import failures, health, migrate
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.doctor import Invariant
 from studiogate.storage.forms import uploads
-from studiogate.storage.invariant_type import Invariant
-from studiogate.storage.schedule import invariants as series_invariants
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import claims
 
@@ -27,12 +25,12 @@ QUEUE_SECONDS = 60.0
 MAIL_SECONDS = 1800.0
 FILES_AT_ONCE = 500
 FILES_SHOWN = 5
-PROMISES = (
-    *invariants.PROMISES,
-    *series_invariants.PROMISES,
-    *STAFF_PROMISES,
-    *people_invariants.PEOPLE_PROMISES,
-    *AUDIT_PROMISES,
+INVARIANTS = (
+    *invariants.INVARIANTS,
+    *record_invariants.SERIES,
+    *record_invariants.STAFF,
+    *record_invariants.PEOPLE,
+    *record_invariants.AUDIT,
 )
 
 
@@ -90,7 +88,7 @@ def _advice(error: Exception, lost: bool) -> str:
 
 
 async def _server(connection: Connection) -> Finding:
-    number, text = await invariants.server_version(connection)
+    number, text = await storage.server_version(connection)
     if number < OLDEST_POSTGRES:
         return Finding("fault", "database", f"PostgreSQL {text}: use version 15 or newer.")
     return Finding("ok", "database", f"PostgreSQL {text}")
@@ -108,7 +106,7 @@ async def _writable(connection: Connection) -> Finding:
 
 async def _clock(connection: Connection) -> Finding:
     before = clock.now()
-    theirs = await invariants.server_clock(connection)
+    theirs = await storage.server_clock(connection)
     apart = abs((theirs - before).total_seconds())
     if apart > CLOCK_SECONDS:
         return Finding("warning", "clock", f"{apart:.1f} s apart from the database's: synchronize both machines (NTP).")
@@ -117,7 +115,7 @@ async def _clock(connection: Connection) -> Finding:
 
 async def examine_log(connection: Connection) -> Finding:
     """Check the server's log settings; separate from ``examine`` because it is not about the stored data."""
-    found = await invariants.log_settings(connection)
+    found = await storage.log_settings(connection)
     advice = [] if found["log_error_verbosity"] == "terse" else ["log_error_verbosity = terse"]
     logs_statements = found["log_statement"] != "none" or found["log_min_duration_statement"] != "-1"
     if logs_statements and found["log_parameter_max_length"] != "0":
@@ -167,14 +165,14 @@ async def _mails(connection: Connection) -> Finding:
 
 async def _promises(connection: Connection) -> list[Finding]:
     findings = []
-    for promise in PROMISES:
+    for promise in INVARIANTS:
         findings += await checked(connection, promise.name, _promise(connection, promise))
     return findings
 
 
 async def _promise(connection: Connection, promise: Invariant) -> list[Finding]:
     """Check an invariant that SQL can express; return one finding per violating row, or one that it holds."""
-    violations = await invariants.violations(connection, promise)
+    violations = await storage.violations(connection, promise)
     broken = [Finding(promise.level, promise.name, violation) for violation in violations]
     return broken or [Finding("ok", promise.name, promise.holds)]
 

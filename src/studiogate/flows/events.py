@@ -8,7 +8,7 @@ import structlog
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
 from studiogate.flows.changes import record
-from studiogate.flows.rounds import for_each_studio
+from studiogate.flows.retry import for_each_studio
 from studiogate.storage import event_numbering, events, mails
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.transactions import transaction_on

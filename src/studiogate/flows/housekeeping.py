@@ -11,7 +11,7 @@ from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.members import erase
-from studiogate.flows.rounds import for_each, for_each_studio
+from studiogate.flows.retry import for_each, for_each_studio
 from studiogate.flows.schedule import series_classes
 from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails, request_log
 from studiogate.storage import class_clock as due_classes

@@ -16,7 +16,7 @@ from uuid import UUID
 from studiogate import clock
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.request_log import CHECKED_AFTER, FIRST_FAILURE, KEYS_AT_ONCE, KeyRequests, LoggedRequest
-from studiogate.flows.rounds import for_each_studio
+from studiogate.flows.retry import for_each_studio
 from studiogate.storage import request_log as storage
 from studiogate.storage.db.pool import Database
 from studiogate.telemetry import RequestRecord

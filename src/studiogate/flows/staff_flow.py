@@ -1,7 +1,8 @@
-"""Declare a flow of the studio's side: the permission that it needs, its one transaction, and the form of the console
-that it claims."""
+"""Declare flows of the studio's side: permission, one transaction, the form that they claim. Preview them."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -83,3 +84,24 @@ async def first_location(database: Database, access: Access) -> str | None:
         return None
     async with database.connection() as connection:
         return await form_tokens.read_location(connection, access, form)
+
+
+class _TakenBackError(Exception):
+    """Ends a transaction that must leave nothing behind."""
+
+
+async def previewed(
+    connection: Connection, access: Access, flow: Callable[[Connection, Access], Awaitable[Result]]
+) -> Result:
+    """Return what the flow returns now, with all its checks, and change nothing.
+
+    The flow's locks are held until it ends. The token of the form that asks for a preview is not used up by it.
+    """
+    staff = access.staff
+    reader = access if staff is None else replace(access, staff=replace(staff, form=None))
+    outcome: list[Result] = []
+    with suppress(_TakenBackError):
+        async with connection.transaction():
+            outcome.append(await flow(connection, reader))
+            raise _TakenBackError
+    return outcome[0]

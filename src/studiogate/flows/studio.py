@@ -1,4 +1,4 @@
-"""The studio itself: create it, change it."""
+"""The studio itself: create it, change it, store its logo."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,9 @@ from dataclasses import replace
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
+from studiogate.domain.logos import LogoFault, logo_path, read_logo
 from studiogate.domain.money import is_currency
-from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.schedule.references import currency_faults, reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
@@ -18,8 +19,9 @@ from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import audit, studio
 from studiogate.storage import studio as storage
-from studiogate.storage.audit import Subject
+from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.schedule import rows as rows_of_schedule
 
@@ -84,3 +86,42 @@ def _warnings(values: Values, stored: Record) -> Warnings:
         return ()
     text = "The addresses of the studio's forms and of its logo change with its slug. Links that were given out end."
     return (ScheduleWarning(WarningCode.ADDRESSES_CHANGE, text, {"slug": stored["slug"]}),)
+
+
+@staff_flow(Permission.STUDIO)
+async def store_logo(connection: Connection, access: Access, content: bytes) -> str | Refusal:
+    """Store a file as the studio's logo and return its path.
+
+    ``studios.logo_url`` is left alone: it belongs to the studio file, and the next import would overwrite it. A stored
+    logo takes precedence over it wherever a logo is shown.
+    """
+    logo = read_logo(content)
+    if isinstance(logo, LogoFault):
+        return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("logo",), "value_error", logo.reason)])
+    refusal = access.refusal_without_all_locations(Permission.STUDIO)
+    if refusal is not None:
+        return refusal
+    await storage.lock_studio(connection, access)
+    before = await studio.logo_name(connection, access)
+    await studio.write_logo(connection, access, logo)
+    await _record_logo(connection, access, before, logo.name)
+    return logo_path(await storage.slug_of(connection, access), logo.name)
+
+
+@staff_flow(Permission.STUDIO)
+async def remove_logo(connection: Connection, access: Access) -> bool | Refusal:
+    """Remove the stored logo; return whether there was one."""
+    refusal = access.refusal_without_all_locations(Permission.STUDIO)
+    if refusal is not None:
+        return refusal
+    await storage.lock_studio(connection, access)
+    before = await studio.logo_name(connection, access)
+    await _record_logo(connection, access, before, None)
+    return await studio.remove_logo(connection, access)
+
+
+async def _record_logo(connection: Connection, access: Access, before: str | None, after: str | None) -> None:
+    """Record the names of the files, which are hashes of their content."""
+    if before != after:
+        entry = Entry("studio.logo", Subject("studio", access.studio_id), {"logo": [before, after]})
+        await audit.add(connection, access, entry)

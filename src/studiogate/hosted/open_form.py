@@ -11,12 +11,12 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.forms.acceptance import closed_reason
 from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, read_link
 from studiogate.flows.forms.submit import reason_against
-from studiogate.hosted.notices import Notice, Reason, notice, reason_of
-from studiogate.hosted.request import VisitorRequest
+from studiogate.hosted.messages import Notice, Reason, notice, reason_of
 from studiogate.hosted.steps import Plan, plan
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted as storage
 from studiogate.storage.forms.hosted import PageForm, PageMember, PageStudio
+from studiogate.web.request import Request
 
 _SLUG = re.compile(r"[a-z0-9](?:-?[a-z0-9]){0,199}", re.ASCII)
 
@@ -78,7 +78,7 @@ async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageSt
 
 
 async def open_form(
-    source: Source, request: VisitorRequest, studio_slug: str, form_slug: str, *, sent: bool = False
+    source: Source, request: Request, studio_slug: str, form_slug: str, *, sent: bool = False
 ) -> Opened | Notice:
     """Open a form, for the member that a link names. With ``sent``, submission limits are checked when it is stored:
     a page that is sent twice must find its first submission, even if that took the last place."""
@@ -86,10 +86,9 @@ async def open_form(
     if isinstance(found, Notice):
         return found
     studio, form, access = found
-    request.studio_id = studio.studio_id
     if form.status != "published":
         return notice(Reason.ARCHIVED, studio, form)
-    link = request.query.get("link", "")
+    link = request.filled.get("link", "")
     member = await _member(connection, access, studio, form, link)
     if isinstance(member, Reason):
         return notice(member, studio, form)
@@ -104,8 +103,8 @@ async def open_form(
     return Opened(studio, form, plan(form.fields), access, member, link, embedded)
 
 
-def is_embedded(request: VisitorRequest) -> bool:
-    return request.query.get("embed") == "1"
+def is_embedded(request: Request) -> bool:
+    return request.filled.get("embed") == "1"
 
 
 async def _member(

@@ -1,24 +1,33 @@
-"""Render templates to responses, with the content security policy of each page."""
+"""Render the pages: the form, blank or as it was sent with the errors to correct, and everything else, each with its
+content security policy."""
 
-import gzip
 import re
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
 
+from studiogate.domain.forms.answers import named_uploads
 from studiogate.domain.forms.redirect_urls import origin_of
 from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.forms.signed_links import make_token
+from studiogate.domain.forms.visibility import visible_keys
+from studiogate.domain.ids import parse_id
 from studiogate.domain.logos import logo_path
-from studiogate.hosted.compressed_page import CompressedPage
-from studiogate.hosted.field_views import FieldView
-from studiogate.hosted.notices import Notice
+from studiogate.hosted import bot_protection
+from studiogate.hosted.field_views import NOTHING_KNOWN, FieldView, Known, step_views
+from studiogate.hosted.messages import Notice
 from studiogate.hosted.open_form import Opened
-from studiogate.hosted.request import VisitorRequest
+from studiogate.hosted.page_cache import PageCache, compress_around
+from studiogate.hosted.posted_form import Posted, input_name
 from studiogate.hosted.templating import render
-from studiogate.storage.forms.hosted import PageStudio
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.forms import hosted as storage
+from studiogate.storage.forms.hosted import KeptUpload, PageStudio
+from studiogate.web.front_end import GZIP
+from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header, as_json
 
 # A picture from another server would send it a request per visitor: only data URLs and our own paths are shown.
 _OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)
-_ZIPPED: Header = (b"content-encoding", b"gzip")
 
 
 def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
@@ -37,35 +46,24 @@ def form_html(opened: Opened, values: dict[str, object]) -> str:
     return render("form.html", values | _brand(opened.studio))
 
 
-def form_page(request: VisitorRequest, opened: Opened, html: str, status: int = 200) -> Answer:
-    return _answer(request, status, html, _form_headers(opened))
-
-
-def cached_form_page(request: VisitorRequest, opened: Opened, page: CompressedPage, token: bytes) -> Answer:
-    headers = _form_headers(opened)
-    if _zips(request):
-        return Answer(200, page.as_gzip(token), (*headers, _ZIPPED))
-    return Answer(200, page.as_plain(token), headers)
-
-
 def _form_headers(opened: Opened) -> tuple[Header, ...]:
     allowed = policy(embedded=opened.embedded, redirect_url=opened.form.settings.redirect_url)
     return _headers(allowed, embedded=opened.embedded)
 
 
-def done_page(request: VisitorRequest, opened: tuple[PageStudio, str, FormSettings], *, embedded: bool) -> Answer:
+def done_page(opened: tuple[PageStudio, str, FormSettings], *, embedded: bool) -> Answer:
     studio, title, settings = opened
     values = {"studio": studio, "title": title, "settings": settings, "embedded": embedded}
-    return _page(request, "done.html", 200, policy(embedded=embedded), values | _brand(studio))
+    return _page("done.html", 200, policy(embedded=embedded), values | _brand(studio))
 
 
-def verify_page(request: VisitorRequest, studio: PageStudio, title: str, address: str) -> Answer:
+def verify_page(studio: PageStudio, title: str, address: str) -> Answer:
     """Return the page that a confirmation mail links to. Only its button verifies: mail scanners open links."""
     values = {"studio": studio, "title": title, "address": address, "embedded": False}
-    return _page(request, "verify.html", 200, policy(embedded=False), values | _brand(studio))
+    return _page("verify.html", 200, policy(embedded=False), values | _brand(studio))
 
 
-def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = False) -> Answer:
+def notice_page(request: Request, notice: Notice, *, embedded: bool = False) -> Answer:
     """Return a notice as a page, or as JSON for our own script: as a message beside the form, which stays, if sending
     it again can help."""
     if request.wants_json and notice.in_form:
@@ -73,7 +71,7 @@ def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = Fal
     if request.wants_json:
         return as_json(notice.status, {"notice": {"title": notice.title, "text": notice.text}})
     values = {"notice": notice, "studio": notice.studio, "embedded": embedded}
-    return _page(request, "notice.html", notice.status, policy(embedded=embedded), values | _brand(notice.studio))
+    return _page("notice.html", notice.status, policy(embedded=embedded), values | _brand(notice.studio))
 
 
 def steps_in_words(steps: list[list[FieldView]]) -> list[str]:
@@ -97,9 +95,9 @@ def _logo(studio: PageStudio) -> str | None:
     return studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
 
 
-def _page(request: VisitorRequest, template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
+def _page(template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
     html = render(template, values)
-    return _answer(request, status, html, _headers(allowed, embedded=values["embedded"]))
+    return Answer(status, html.encode(), _headers(allowed, embedded=values["embedded"]))
 
 
 def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
@@ -114,12 +112,86 @@ def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
     return tuple(headers)
 
 
-def _zips(request: VisitorRequest) -> bool:
-    # Answers to POST repeat what was typed; compressed, their length could reveal the text next to it (BREACH).
-    return request.takes_gzip and request.method == "GET"
+class Problem(NamedTuple):
+    """Why a form is shown again: what is wrong with each field, and a message about all of it."""
+
+    errors: Mapping[str, str]
+    message: str = ""
 
 
-def _answer(request: VisitorRequest, status: int, html: str, headers: tuple[Header, ...]) -> Answer:
-    if not _zips(request):
-        return Answer(status, html.encode(), headers)
-    return Answer(status, gzip.compress(html.encode(), 6, mtime=0), (*headers, _ZIPPED))
+async def show(connection: Connection, opened: Opened, posted: Posted, problem: Problem) -> Answer:
+    """Show the form as it was sent."""
+    errors, message = problem
+    known = Known(posted, errors, await uploads_of(connection, opened, posted))
+    values = _values(opened, known) | {"token": _token(opened, posted), "message": message}
+    html = form_html(opened, values)
+    return Answer(422 if errors else 200, html.encode(), _form_headers(opened))
+
+
+def show_fresh(request: Request, opened: Opened, cache: PageCache) -> Answer:
+    """Show the form with nothing filled in. Without a personal link, pages differ only in their token."""
+    token, headers = new_token(opened), _form_headers(opened)
+    if opened.member is not None:
+        return Answer(200, _fresh_html(opened, token).encode(), headers)
+    key = _everything_shown(opened)
+    page = cache.get(key)
+    if page is None:
+        # The token itself marks the gap: no text of a form can contain a token that was created just now.
+        before, after = _fresh_html(opened, token).split(token)
+        page = compress_around(before.encode(), after.encode())
+        cache.put(key, page)
+    if request.takes_gzip:
+        return Answer(200, page.as_gzip(token.encode()), (*headers, GZIP))
+    return Answer(200, page.as_plain(token.encode()), headers)
+
+
+def _fresh_html(opened: Opened, token: str) -> str:
+    return form_html(opened, _values(opened, NOTHING_KNOWN) | {"token": token, "message": ""})
+
+
+def _everything_shown(opened: Opened) -> Hashable:
+    """Return everything that a page without a member depends on, except its token."""
+    studio, form = opened.studio, opened.form
+    of_studio = (studio.studio_id, studio.slug, studio.name, studio.logo_url, studio.logo_name, studio.primary_color)
+    of_form = (form.id, form.version, form.slug, form.title, form.description, form.fields_digest)
+    return of_studio, of_form, form.settings.submit_label, opened.embedded
+
+
+def _values(opened: Opened, known: Known) -> dict[str, object]:
+    """Return the template's values, except the studio, the form, the token and the message."""
+    posted = known.posted
+    visible = visible_keys(opened.plan.fields, posted.answers)
+    steps = step_views(opened.plan, known, visible, opened.form.fields_digest, asks=opened.asks)
+    reachable = opened.plan.steps_with(visible)
+    return {
+        "steps": steps,
+        "step": posted.step,
+        "reachable": reachable,
+        "place": reachable.index(posted.step) if posted.step in reachable else 0,
+        "headings": steps_in_words(steps),
+        "shown": [input_name(each) for each in sorted(visible)],
+        "faults": _summary(steps, known.errors),
+        "wait": bot_protection.MIN_SECONDS + 1,
+    }
+
+
+async def uploads_of(connection: Connection, opened: Opened, posted: Posted) -> dict[str, KeptUpload]:
+    """Return the files that were uploaded earlier and are pending for this submission, by id."""
+    named = [each for each in named_uploads(opened.plan.fields, posted.answers) if parse_id(each)]
+    return await storage.kept_uploads(connection, opened.access, opened.form.id, named) if named else {}
+
+
+def _token(opened: Opened, posted: Posted) -> str:
+    """Return the posted token while it is valid, else a new one; a new one would restart the minimum wait."""
+    secret, form = opened.studio.link_secret, opened.form
+    if posted.token and bot_protection.token_suspicion(secret, form.id, posted.token, form.now) is None:
+        return posted.token
+    return new_token(opened)
+
+
+def new_token(opened: Opened) -> str:
+    return make_token(opened.studio.link_secret, opened.form.id, opened.form.now)
+
+
+def _summary(steps: list[list[FieldView]], errors: Mapping[str, str]) -> list[FieldView]:
+    return [view for step in steps for view in step if view.name in errors]

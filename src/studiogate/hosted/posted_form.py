@@ -13,11 +13,17 @@ from urllib.parse import quote
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.domain.names import cleaned_name
-from studiogate.hosted.request import Pairs
 from studiogate.hosted.steps import EMAIL, NAME, Contact, Field, Plan
 from studiogate.hosted.typed_signature import signature_of
+from studiogate.web.body import BodyLimits
+from studiogate.web.multipart import FormLimits, Pairs
 
 ADDRESS_LINES = 6
+# Enough for a few signatures of 200 kB and some long texts. Files do not count: they are not held in memory.
+MAX_TEXT_BODY = 2 * 1024 * 1024
+# With files: twenty of the usual size.
+BODY = BodyLimits(220 * 1024 * 1024, silence=15.0, seconds=600.0)
+FORM = FormLimits(BODY, MAX_TEXT_BODY, fields=2_000, files=MAX_FILES_PER_SUBMISSION)
 Values: TypeAlias = Mapping[str, Sequence[str]]
 
 

@@ -16,16 +16,17 @@ from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import submit as flow
 from studiogate.flows.forms.submit import BAD_EMAIL, SubmissionToStore
-from studiogate.hosted import bot_protection, messages, pages, show_form
+from studiogate.hosted import bot_protection, messages, pages, posted_form
 from studiogate.hosted.bot_protection import Suspicion
-from studiogate.hosted.notices import Reason, notice, reason_of
+from studiogate.hosted.messages import Reason, notice, reason_of
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import Posted, input_name, read_posted, submitter
-from studiogate.hosted.request import Pairs, VisitorRequest
 from studiogate.hosted.steps import EMAIL, answered
 from studiogate.hosted.upload import Receiver
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.web.multipart import Pairs
+from studiogate.web.request import Request
 from studiogate.web.response import Answer, as_json, see_other
 
 MORE = "Your answers added more questions. Please answer them too."
@@ -40,7 +41,7 @@ SUSPICIONS = {
 class Sending:
     """One POST to a form's page."""
 
-    def __init__(self, runtime: Runtime, request: VisitorRequest, opened: Opened, may_take: Callable[[], bool]) -> None:
+    def __init__(self, runtime: Runtime, request: Request, opened: Opened, may_take: Callable[[], bool]) -> None:
         self._runtime = runtime
         self._request = request
         self._opened = opened
@@ -49,7 +50,7 @@ class Sending:
 
     async def receive(self) -> None:
         try:
-            pairs = await self._request.pairs(self._take_file)
+            pairs = await self._request.form(posted_form.FORM, self._take_file)
         except Exception:
             await self.discard()
             raise
@@ -95,7 +96,7 @@ class Sending:
         if suspicion is Suspicion.TOO_QUICK:
             answer["wait"] = wait
         elif suspicion is not Suspicion.TRAPPED:
-            answer["token"] = show_form.new_token(opened)
+            answer["token"] = pages.new_token(opened)
         return as_json(422, answer)
 
     def _unseen(self) -> list[str]:
@@ -117,7 +118,7 @@ class Sending:
         """Return the errors in all steps up to the given one, by input name."""
         opened, posted = self._opened, self.posted
         async with self._runtime.database.connection() as connection:
-            kept = await show_form.uploads_of(connection, opened, posted)
+            kept = await pages.uploads_of(connection, opened, posted)
         uploads = {each: key for key, ids in posted.answers.items() if isinstance(ids, list) for each in ids}
         setting = Setting(opened.studio.country, {each: key for each, key in uploads.items() if each in kept})
         faults = judge(opened.plan.fields, answered(opened.plan, posted.answers), setting).faults
@@ -180,5 +181,5 @@ class Sending:
     async def _show(self, step: int, errors: dict[str, str] | None = None, message: str = "") -> Answer:
         self.posted.step = step
         async with self._runtime.database.connection() as connection:
-            problem = show_form.Problem(errors or {}, message)
-            return await show_form.show(connection, self._request, self._opened, self.posted, problem)
+            problem = pages.Problem(errors or {}, message)
+            return await pages.show(connection, self._opened, self.posted, problem)

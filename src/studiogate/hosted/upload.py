@@ -8,14 +8,13 @@ from studiogate.domain.forms.upload_limits import size_limit
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
-from studiogate.hosted import bot_protection, pages
-from studiogate.hosted.messages import size_in_words
-from studiogate.hosted.notices import Notice, NoticeError, Reason
+from studiogate.hosted import bot_protection, pages, posted_form
+from studiogate.hosted.messages import Notice, NoticeError, Reason, size_in_words
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import input_name
-from studiogate.hosted.request import VisitorRequest
 from studiogate.runtime import Runtime
 from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+from studiogate.web.request import Request
 from studiogate.web.response import Answer, as_json
 
 NOT_NOW = "This form does not accept files at the moment."
@@ -100,7 +99,7 @@ class Receiver:
         return self._form
 
 
-async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> Answer:
+async def upload(runtime: Runtime, request: Request, opened: Opened) -> Answer:
     """Store one file, sent as the whole body. The page's script does this so that it can show progress."""
     token = request.headers.get(b"x-form-token", b"").decode("latin-1")
     if bot_protection.token_suspicion(opened.studio.link_secret, opened.form.id, token, opened.form.now) is not None:
@@ -108,13 +107,13 @@ async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> A
     filename = unquote(request.headers.get(b"x-file-name", b"file").decode("latin-1"), errors="replace")
     # This request, which is one file, has already been counted against the rate limit.
     receiver = Receiver(runtime, opened, lambda: True)
-    outcome = await receiver.store(request.query.get("field", ""), filename, request.chunks())
+    outcome = await receiver.store(request.filled.get("field", ""), filename, request.chunks(posted_form.BODY))
     if isinstance(outcome, Refusal):
         return _refused(request, opened, _STATUS.get(outcome.code, 422), in_words(outcome))
     return as_json(201, json.loads(outcome))
 
 
-def _refused(request: VisitorRequest, opened: Opened, status: int, text: str) -> Answer:
+def _refused(request: Request, opened: Opened, status: int, text: str) -> Answer:
     """Return a refusal as JSON for our own script, otherwise as a page."""
     if request.wants_json:
         return as_json(status, {"message": text})

@@ -19,9 +19,8 @@ from studiogate import settings as configuration
 from studiogate.api.app import PartnerApp
 from studiogate.runtime import Runtime
 from studiogate.server import privileges, quick_start
-from studiogate.server.admin_app import AdminApp
 from studiogate.server.front_ends import FrontEnds
-from studiogate.server.http_config import QuietServer, server_config
+from studiogate.server.http_server import AdminApp, QuietServer, server_config
 from studiogate.telemetry import metrics
 from studiogate.web.limits import Buckets
 

@@ -5,8 +5,9 @@ from studiogate.api.app import PartnerApp
 from studiogate.console.app import ConsoleApp
 from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.runtime import Runtime
+from studiogate.web.body import Receive
 from studiogate.web.limits import Buckets
-from studiogate.web.request import READS, Receive, Scope, Send
+from studiogate.web.request import READS, Scope, Send
 
 CONSOLE = "/console"
 

@@ -15,14 +15,14 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from studiogate import telemetry
-from studiogate.api.framework.errors import refused, with_absolute_doc_url
+from studiogate.api.framework.errors import COMMON, refused, with_absolute_doc_url
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.server import http_timeouts
 from studiogate.server.http_timeouts import TimedProtocol
 from studiogate.server.single_write import CLOSE, CycleWriter
 from studiogate.web.request import SINGLE_WRITER
 from studiogate.web.response import Header
-from studiogate.web.sending import ON_EVERY_BODY, head
+from studiogate.web.sending import head
 
 MAX_HEAD = 64 * 1024  # request line, header lines and the empty line
 MAX_QUEUED = 16  # pipelined requests that wait on one connection
@@ -217,7 +217,7 @@ class BoundedProtocol(TimedProtocol):
         answer = with_absolute_doc_url(answer, self.public_url)
         length = (b"content-length", str(len(answer.body)).encode())
         own = (*answer.headers, (b"x-request-id", request_id.encode()), length, CLOSE)
-        self._final_bytes = head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body
+        self._final_bytes = head(answer.status, own, COMMON.of_bodies) + b"\r\n" + answer.body
         if not self._in_head and not self._answers_are_due:
             self._final_bytes = b""  # the rest of a body whose request has been answered
         if not self._in_head and self.pipeline:

@@ -16,8 +16,7 @@ from pathlib import Path
 import structlog
 
 from studiogate import telemetry
-from studiogate.server.data_folder import prepared_account
-from studiogate.server.service_account import Account, change_owner, reaches
+from studiogate.server.service_account import Account, change_owner, prepared_account, reaches
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
 from studiogate.web.limits import Buckets

@@ -15,8 +15,7 @@ from studiogate import telemetry
 from studiogate.api.health import Health
 from studiogate.runtime import Runtime
 from studiogate.server import privileges, quick_start
-from studiogate.server.admin_app import AdminApp
-from studiogate.server.http_config import QuietServer, server_config
+from studiogate.server.http_server import AdminApp, QuietServer, server_config
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
 from studiogate.telemetry import metrics

@@ -7,27 +7,35 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import MASK
-from studiogate.domain.erasure import ADDRESS_DOMAIN, EVENTS_OF_PEOPLE, FIRST_NAME, LAST_NAME
+from studiogate.domain.erasure import EVENTS_OF_PEOPLE, left_of
+from studiogate.domain.fields import ERASED_EMAIL, Section, forms, people
 from studiogate.domain.json_values import json_text
 from studiogate.storage.csv_import import ERASED_ID
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.person_rows import PersonRows
 
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "null"
+    return f"replace('{value}', '{{id}}', id::text)" if value == ERASED_EMAIL else f"'{value}'"
+
+
+def _cleared(section: Section) -> str:
+    """Return the assignments that leave of a row what ``domain.erasure`` says."""
+    return ", ".join(f"{name} = {_literal(value)}" for name, value in left_of(section).items())
+
+
 MEMBER = f"""
-    update members set first_name = '{FIRST_NAME}', last_name = '{LAST_NAME}', email = null, phone = null,
-        membership_type = null, staff_notes = '', suspended = true, erased_at = clock_timestamp()
+    update members set {_cleared(people.MEMBERS)}, suspended = true, erased_at = clock_timestamp()
     where studio_id = $1 and id = $2"""
-LEADS = f"""
-    update leads set email = id::text || '@{ADDRESS_DOMAIN}', first_name = '', last_name = '', phone = null,
-        source = null, metadata = '{{}}', staff_notes = ''
-    where studio_id = $1 and id = any($2::uuid[])"""
+LEADS = f"update leads set {_cleared(people.LEADS)} where studio_id = $1 and id = any($2::uuid[])"
 SUBMISSIONS = f"""
-    update form_submissions set submitter_name = null, submitter_email = id::text || '@{ADDRESS_DOMAIN}', data = '{{}}',
-        consents = '[]', page_key = null
+    update form_submissions set {_cleared(forms.SUBMISSIONS)}, page_key = null
     where studio_id = $1 and id = any($2::uuid[])"""
-MEMBERSHIPS = """
-    update memberships set pause_reason = null, cancellation_reason = null
-    where studio_id = $1 and id = any($2::uuid[]) and (pause_reason is not null or cancellation_reason is not null)"""
+MEMBERSHIPS = f"""
+    update memberships set {_cleared(people.MEMBERSHIPS)}
+    where studio_id = $1 and id = any($2::uuid[]) and num_nonnulls({", ".join(left_of(people.MEMBERSHIPS))}) > 0"""
 MAILS = """
     delete from mails
     where studio_id = $1 and (submission_id = any($2::uuid[]) or recipient = $3 or member_id = $4)"""

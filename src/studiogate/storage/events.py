@@ -14,7 +14,7 @@ from uuid import UUID
 
 from studiogate import API_VERSION
 from studiogate.domain.access import Access, Scope
-from studiogate.domain.events import DAYS_KEPT, READ_SCOPES, EventType, readable_types, types_of
+from studiogate.domain.events import DAYS_KEPT, EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.ids import new_id
@@ -55,7 +55,7 @@ class _Subject:
 
 SUBJECTS: Mapping[str, _Subject] = {
     "booking": _Subject(BOOKING),
-    "waitlist": _Subject(WAITLIST_ENTRY),
+    "waitlist_entry": _Subject(WAITLIST_ENTRY),
     # Readers of a published form also see the event of its withdrawal, which has the content as it was published.
     "form": _Subject(
         FORM,
@@ -76,9 +76,7 @@ SUBJECTS: Mapping[str, _Subject] = {
 
 
 def subject_of(type_: EventType) -> _Subject:
-    if type_ is EventType.FORM_SUBMITTED:
-        return SUBJECTS["form_submission"]
-    return SUBJECTS[type_.split(".")[0]]
+    return SUBJECTS[type_.resource]
 
 
 class Change(NamedTuple):
@@ -105,7 +103,7 @@ def announced(type_: EventType, changed: str, previous_attributes: str = "'{}'")
     place = subject_of(type_).place(changed, ":studio")
     return f"""
         {INSERT}
-        select :studio, {changed}.event_id, :actor, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'],
+        select :studio, {changed}.event_id, :actor, '{type_.value}', {changed}.id, array['{type_.scope.value}'],
                {place}, {changed}.object, {previous_attributes}
         from {changed}"""
 
@@ -140,7 +138,7 @@ async def emit(connection: Connection, access: Access, type_: EventType, *change
         _emit(type_),
         access.studio_id,
         type_.value,
-        READ_SCOPES[type_].value,
+        type_.scope.value,
         [new_id() for _ in changes],
         [change.row_id for change in changes],
         [as_json(change.previous_attributes) for change in changes],

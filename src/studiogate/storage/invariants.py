@@ -1,22 +1,104 @@
-"""The invariants that SQL can check, each as a query for its violations. Operators only: they read all studios.
+"""The invariants of bookings and money, each as a query for its violations. Operators only: they read all studios.
 
 Many are also enforced by constraints and unique indexes. They are checked all the same: a restored backup, a repaired
 index or a manual change to the database can introduce what a constraint would have rejected.
 """
 
-from datetime import datetime
-
-from studiogate.storage.db.pool import Connection
-from studiogate.storage.invariant_type import Invariant
-from studiogate.storage.money_invariants import MONEY_PROMISES
+from studiogate.storage.doctor import Invariant
 from studiogate.storage.resources import class_joins, policy_minutes
 from studiogate.storage.status_lists import ATTENDABLE, SEAT_HOLDING
 
-SHOWN = 50
-LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parameter_max_length", "log_statement"]
+MONEY = (
+    Invariant(
+        "credits",
+        "no membership owes credits",
+        """
+        select format('membership %s of studio %s: credits_remaining %s', id, studio_id, credits_remaining)
+        from memberships where credits_remaining < 0""",
+    ),
+    # A membership that has become unlimited has no credits to return or to forfeit.
+    Invariant(
+        "ledger",
+        "every credit taken by a booking is in the ledger once, and settled once when it is cancelled",
+        """
+        select format('booking %s of studio %s is %s: credits_taken %s, ledger %s', b.id, b.studio_id, b.status,
+                      b.credits_taken, array_remove(array_agg(l.reason order by l.created_at), null))
+        from bookings b left join credit_ledger l on l.studio_id = b.studio_id and l.booking_id = b.id
+        left join memberships m on m.studio_id = b.studio_id and m.id = b.membership_id
+        group by b.studio_id, b.id, m.credits_remaining
+        having count(l.id) filter (where l.delta = -1) <> b.credits_taken
+            or count(l.id) filter (where l.delta <> -1)
+                > case when b.status = 'cancelled' then b.credits_taken else 0 end
+            or (b.status = 'cancelled' and m.credits_remaining is not null
+                and count(l.id) filter (where l.delta <> -1) < b.credits_taken)
+            or bool_or(l.membership_id <> b.membership_id)""",
+    ),
+    Invariant(
+        "renewals",
+        "a renewal's purchase is its membership's, and resets credits at most once",
+        """
+        select format('membership %s of studio %s: period from %s, purchase %s of member %s, credits reset %s times',
+                      r.membership_id, r.studio_id, r.period_start, r.purchase_id, u.member_id, l.resets)
+        from renewals r join memberships m on m.studio_id = r.studio_id and m.id = r.membership_id
+        join purchases u on u.studio_id = r.studio_id and u.id = r.purchase_id
+        cross join lateral (select count(*) as resets from credit_ledger l
+            where l.studio_id = r.studio_id and l.membership_id = r.membership_id and l.reason = 'renewed') l
+        where u.member_id <> m.member_id or u.product_id is distinct from m.product_id
+           or l.resets > (select count(*) from renewals n
+                          where n.studio_id = r.studio_id and n.membership_id = r.membership_id)""",
+    ),
+    Invariant(
+        "receipts",
+        "a receipt belongs to a cancelled booking and tells what became of its credit and its fee",
+        """
+        select format('receipt %s of studio %s: booking %s is %s, returned %s and forfeited %s of %s, fee %s of %s',
+                      k.id, k.studio_id, b.id, b.status, k.credits_returned, k.credits_forfeited, l.settled,
+                      coalesce(k.purchase_id::text, 'none'), coalesce(u.fees::text, 'none'))
+        from booking_cancellations k join bookings b on b.studio_id = k.studio_id and b.id = k.booking_id
+        cross join lateral (select array_agg(reason) as settled from credit_ledger l
+            where l.studio_id = k.studio_id and l.booking_id = b.id and l.delta <> -1) l
+        cross join lateral (select array_agg(u.id) as fees from purchases u
+            where u.studio_id = k.studio_id and u.booking_id = b.id) u
+        where b.status <> 'cancelled' or (l.settled is null) <> (k.credits_returned + k.credits_forfeited = 0)
+           or ('returned' = any(l.settled)) <> (k.credits_returned = 1)
+           or u.fees is distinct from case when k.purchase_id is not null then array[k.purchase_id] end""",
+    ),
+    Invariant(
+        "fees",
+        "a booking has at most one fee, and only together with its receipt",
+        """
+        select format('booking %s of studio %s: %s fees, receipts %s', u.booking_id, u.studio_id,
+                      count(distinct u.id), count(distinct k.id))
+        from purchases u left join booking_cancellations k on k.studio_id = u.studio_id and k.purchase_id = u.id
+        where u.booking_id is not null
+        group by u.studio_id, u.booking_id having count(distinct u.id) > 1 or count(distinct k.id) = 0""",
+    ),
+    # A membership that has become unlimited has no credits to explain.
+    Invariant(
+        "balances",
+        "the lines of a membership's ledger add up to its credits",
+        """
+        select format('membership %s of studio %s: credits_remaining %s, the ledger says %s', m.id, m.studio_id,
+                      m.credits_remaining, coalesce(l.total, 0))
+        from memberships m left join (
+            select studio_id, membership_id, sum(delta) as total from credit_ledger group by studio_id, membership_id) l
+            on l.studio_id = m.studio_id and l.membership_id = m.id
+        where m.credits_remaining is not null and m.credits_remaining <> coalesce(l.total, 0)""",
+    ),
+    Invariant(
+        "sales",
+        "a sold membership has its purchase, of the same member and product",
+        """
+        select format('membership %s of studio %s: purchase %s of member %s and product %s', s.membership_id,
+                      s.studio_id, s.purchase_id, u.member_id, u.product_id)
+        from sales s left join memberships m on m.studio_id = s.studio_id and m.id = s.membership_id
+        left join purchases u on u.studio_id = s.studio_id and u.id = s.purchase_id
+        where u.id is null or m.id is null or u.member_id <> m.member_id
+           or u.product_id is distinct from m.product_id""",
+    ),
+)
 
-
-PROMISES = (
+INVARIANTS = (
     Invariant(
         "seats",
         "every class counts its bookings right and none is oversold",
@@ -78,7 +160,7 @@ PROMISES = (
            or (b.promoted_at is not null and w.status is distinct from 'converted')
            or (w.promoted_at is not null) <> (w.status = 'converted')""",
     ),
-    *MONEY_PROMISES,
+    *MONEY,
     Invariant(
         "owners",
         "memberships, waitlist entries, receipts and fees of a booking are its own member's",
@@ -184,36 +266,3 @@ PROMISES = (
         level="warning",
     ),
 )
-
-
-def statement(promise: Invariant) -> str:
-    """Return the statement that finds the first violations. They are materialized: a limit around the query itself
-    makes PostgreSQL choose a plan that yields a first row soon. There is none where all is well, and in the data of one
-    large studio that plan compares every row with every other one."""
-    return f"with found(v) as materialized ({promise.query}) select v from found limit {SHOWN}"
-
-
-async def violations(connection: Connection, promise: Invariant) -> list[str]:
-    facts = () if promise.facts is None else (await promise.facts(connection),)
-    rows = await connection.fetch(statement(promise), *facts)
-    return [row["v"] for row in rows]
-
-
-async def server_version(connection: Connection) -> tuple[int, str]:
-    row = await connection.fetchrow(
-        "select current_setting('server_version_num')::integer as number, current_setting('server_version') as text"
-    )
-    if row is None:
-        raise AssertionError("a select without from has one row")
-    return row["number"], row["text"]
-
-
-async def server_clock(connection: Connection) -> datetime:
-    instant: datetime = await connection.fetchval("select clock_timestamp()")
-    return instant
-
-
-async def log_settings(connection: Connection) -> dict[str, str]:
-    """Return the settings that decide whether the server's log contains values of rows."""
-    rows = await connection.fetch("select name, setting from pg_settings where name = any($1)", LOG_SETTINGS)
-    return {row["name"]: row["setting"] for row in rows}

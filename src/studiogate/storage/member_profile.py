@@ -12,14 +12,15 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS
+from studiogate.domain.members import MEMBER
 from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.status_lists import SEAT_HOLDING
 
 PROFILE = f"""
-    select m.id, m.first_name, m.last_name, m.name, m.email, m.phone, m.role, m.suspended, m.staff_notes, m.created_at,
-           m.erased_at, m.membership_type, studio.timezone, studio.currency, studio.country, now() as now,
+    select m.id, {", ".join(f"m.{name}" for name in MEMBER)}, m.name, m.suspended, m.staff_notes, m.created_at,
+           m.erased_at, studio.timezone, studio.currency, studio.country, now() as now,
            (select min(b.start_time) from bookings b
             where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
               and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as first_visit,

@@ -5,9 +5,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.members import Profile
+from studiogate.domain.fields import Values
+from studiogate.domain.members import MEMBER as PROFILE
+from studiogate.domain.members import NEW_MEMBER, Profile
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff_input import NO_SETTING
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, Parent, read_one, read_page
@@ -45,22 +48,17 @@ async def read_membership(connection: Connection, access: Access, membership_id:
 
 INSERT = f"""
     with made as (
-        insert into members (studio_id, id, email, first_name, last_name, phone) values ($1, $2, $3, $4, $5, $6)
+        insert into members (studio_id, id, {", ".join(NEW_MEMBER)})
+        values ($1, $2, {", ".join(f"${number}" for number, _ in enumerate(NEW_MEMBER, 3))})
         on conflict (studio_id, email) do nothing returning *
     )
     select row_to_json(w)::text from (select {MEMBER.columns} from made m) w"""
 
 
-class NewMember(NamedTuple):
-    email: str | None
-    first_name: str
-    last_name: str
-    phone: str | None
-
-
-async def insert_member(connection: Connection, access: Access, new: NewMember) -> str | None:
+async def insert_member(connection: Connection, access: Access, new: Values) -> str | None:
     """Insert a member; return it in wire form, or None if this email already has one."""
-    wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *new)
+    values = [new.get(name, field.absent_value(NO_SETTING)) for name, field in NEW_MEMBER.items()]
+    wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *values)
     return wire
 
 
@@ -82,13 +80,13 @@ class KeptMember(NamedTuple):
     now: datetime
 
 
-COLUMNS = ", ".join(Profile._fields)
+COLUMNS = ", ".join(PROFILE)
 LOCK = f"""
     select id, {COLUMNS}, suspended, octet_length(staff_notes) as notes_bytes, erased_at is not null as erased,
            clock_timestamp() as now
     from members where studio_id = $1 and id = $2 for no key update"""
 WRITE = f"""
-    update members set {", ".join(f"{column} = ${number}" for number, column in enumerate(Profile._fields, 3))}
+    update members set {", ".join(f"{column} = ${number}" for number, column in enumerate(PROFILE, 3))}
     where studio_id = $1 and id = $2"""
 SUSPEND = "update members set suspended = $3 where studio_id = $1 and id = $2"
 NOTE = """
@@ -100,13 +98,13 @@ async def lock_member(connection: Connection, access: Access, member_id: UUID) -
     row = await connection.fetchrow(LOCK, access.studio_id, member_id)
     if row is None:
         return None
-    profile = Profile(**{name: row[name] for name in Profile._fields})
+    profile = {name: row[name] for name in PROFILE}
     return KeptMember(row["id"], profile, row["suspended"], row["notes_bytes"], row["erased"], row["now"])
 
 
 async def write_profile(connection: Connection, access: Access, member_id: UUID, profile: Profile) -> None:
     """Write all fields of a locked member."""
-    await connection.execute(WRITE, access.studio_id, member_id, *profile)
+    await connection.execute(WRITE, access.studio_id, member_id, *(profile[name] for name in PROFILE))
 
 
 async def set_suspended(connection: Connection, access: Access, member_id: UUID, suspended: bool) -> None:

@@ -1,10 +1,15 @@
-"""Move the rows of a duplicate to the member that is kept. The flow holds the locks of both and of their classes."""
+"""Move the rows of a duplicate to the member that is kept, and count what a merge or an erasure would change.
+
+A merge runs under the locks of both members and of their classes. The counts, which a person sees before confirming,
+lock nothing; the flow reads again under its locks."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.db.pool import Connection
+from studiogate.storage import person_rows
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE
 
 # Every table that refers to a member, with how its rows move. A test compares it with the foreign keys of the schema.
 MOVES: Mapping[str, str] = {
@@ -101,3 +106,40 @@ async def member_of_lead(connection: Connection, access: Access, lead_id: UUID) 
     """Return the member who had the lead's email, if that was taken from them later."""
     member_id: UUID | None = await connection.fetchval(MEMBER_OF_LEAD, access.studio_id, lead_id)
     return member_id
+
+
+# $2 is the member, $3 the leads and $4 the submissions of the person.
+COUNTS = f"""
+    select (select count(*) from bookings b where b.studio_id = $1 and b.member_id = $2) as bookings,
+           (select count(*) from bookings b where b.studio_id = $1 and b.member_id = $2 and b.start_time > now()
+                and b.status in ({ATTENDABLE})) as bookings_ahead,
+           (select count(*) from memberships s where s.studio_id = $1 and s.member_id = $2) as memberships,
+           (select count(*) from memberships s where s.studio_id = $1 and s.member_id = $2
+                and s.status in ({CHANGEABLE})) as memberships_live,
+           (select count(*) from purchases u where u.studio_id = $1 and u.member_id = $2) as purchases,
+           cardinality($4::uuid[]) as submissions,
+           (select count(*) from form_uploads u where u.studio_id = $1 and u.submission_id = any($4)) as files,
+           cardinality($3::uuid[]) as leads"""
+
+# Classes in which both have a live booking: a merge is refused until one of the two is cancelled.
+SHARED_CLASSES = """
+    select c.id, c.title, c.start_time, coalesce(l.timezone, studio.timezone) as timezone
+    from bookings a
+    join bookings b on b.studio_id = $1 and b.class_id = a.class_id and b.member_id = $3 and b.status <> 'cancelled'
+    join classes c on c.studio_id = $1 and c.id = a.class_id
+    join studios studio on studio.studio_id = $1
+    left join locations l on l.studio_id = $1 and l.id = c.location_id
+    where a.studio_id = $1 and a.member_id = $2 and a.status <> 'cancelled'
+    order by c.start_time desc, c.id limit 20"""
+
+
+async def counts(connection: Connection, access: Access, member_id: UUID, email: str | None) -> Record:
+    """Return how many rows of each kind a member has."""
+    found = await person_rows.leads_and_submissions(connection, access, member_id, email)
+    (row,) = await connection.fetch(COUNTS, access.studio_id, member_id, *found)
+    return row
+
+
+async def shared_classes(connection: Connection, access: Access, member_id: UUID, other_id: UUID) -> list[Record]:
+    """Return the classes in which both members have a live booking."""
+    return await connection.fetch(SHARED_CLASSES, access.studio_id, member_id, other_id)

@@ -1,4 +1,4 @@
-"""Streaming reader of multipart/form-data: it holds only the header of one part and the bytes just fed.
+"""Read multipart/form-data as it arrives: in memory are the header of one part, the bytes just fed, and texts.
 
 ``feed`` takes bytes as they are received and yields what they contain: the beginning of a part, some of its data, its
 end. Limits on headers and on the number of parts are enforced here; limits on the contents of parts are up to the
@@ -6,11 +6,15 @@ caller. The parser itself is python-multipart's.
 """
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
+
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.web.body import BodyError, BodyLimits
 
 MAX_PARTS = 1_000
 MAX_BOUNDARY = 70
@@ -149,3 +153,80 @@ def _unescaped(quoted: bytes) -> bytes:
 def _text(value: bytes) -> str:
     """Decode a name: browsers escape quotes as %22 and line ends as %0D and %0A, but not the percent sign."""
     return value.decode("utf-8", "replace").replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
+
+
+BROKEN_FORM = Refusal(Code.INVALID_HTTP, {"problem": "the form could not be read"})
+Pairs: TypeAlias = list[tuple[str, str]]
+# Takes the fields before a file, its part's name, its own name and its content, which need not be read.
+TakeFile: TypeAlias = Callable[[Pairs, str, str, AsyncIterator[bytes]], Awaitable[None]]
+
+
+class FormLimits(NamedTuple):
+    """Limits of a form: on its body with all files, on the bytes of its texts, on the number of fields and files."""
+
+    body: BodyLimits
+    text: int
+    fields: int
+    files: int = 1
+
+
+async def read_parts(boundary: bytes, chunks: AsyncIterator[bytes], limits: FormLimits, take_file: TakeFile) -> Pairs:
+    """Return the names and values of the parts without a file in order; raise BodyError beyond the limits."""
+    try:
+        return await _Parts(MultipartReader(boundary), chunks, limits).pairs(take_file)
+    except MultipartError:
+        raise BodyError(BROKEN_FORM) from None
+
+
+class _Parts:
+    """Reads the parts of one body in order."""
+
+    def __init__(self, reader: MultipartReader, chunks: AsyncIterator[bytes], limits: FormLimits) -> None:
+        self._reader = reader
+        self._chunks = chunks
+        self._limits = limits
+        self._events: deque[Event] = deque()
+        self._size = 0
+        self._files = 0
+
+    async def pairs(self, take_file: TakeFile) -> Pairs:
+        pairs: Pairs = []
+        while (event := await self._next()) is not None:
+            if not isinstance(event, PartBegins):
+                raise MultipartError("a part without a beginning")
+            content = self._content()
+            if event.filename is None:
+                pairs.append((event.name, await self._text(content)))
+            elif event.filename:
+                self._files += 1
+                if self._files > self._limits.files:
+                    # Rejected before any of it is taken; the rest of the body is not read.
+                    raise BodyError(Refusal(Code.LIMIT_REACHED, {"maximum_files": self._limits.files}))
+                await take_file(pairs, event.name, event.filename, content)
+            async for _ in content:
+                pass  # discard what was not read
+        self._reader.close()
+        return pairs
+
+    async def _next(self) -> Event | None:
+        while not self._events:
+            chunk = await anext(self._chunks, None)
+            if chunk is None:
+                return None
+            self._events.extend(self._reader.feed(chunk))
+        return self._events.popleft()
+
+    async def _content(self) -> AsyncIterator[bytes]:
+        while not isinstance(event := await self._next(), PartEnds):
+            if not isinstance(event, PartData):
+                raise MultipartError("the body ended early")
+            yield event.content
+
+    async def _text(self, content: AsyncIterator[bytes]) -> str:
+        text = bytearray()
+        async for piece in content:
+            text += piece
+            self._size += len(piece)
+            if self._size > self._limits.text:
+                raise BodyError(Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": self._limits.text}))
+        return text.decode("utf-8", "replace")

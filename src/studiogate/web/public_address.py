@@ -1,10 +1,12 @@
 """The address at which visitors reach the service, used for links in mails and in the output of commands."""
 
 import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from studiogate.settings import Settings
+from studiogate.settings import Settings, make_data_folder
 
-FILE = "address"  # in the data folder, written by the process that serves (server/address_file.py)
+FILE = "address"  # in the data folder, written by the process that serves
 
 
 def address_of(settings: Settings, port: int | None = None) -> str:
@@ -26,3 +28,19 @@ def known_address(settings: Settings) -> str:
         with contextlib.suppress(OSError):
             return (settings.data_dir / FILE).read_text().strip()
     return address_of(settings)
+
+
+@contextmanager
+def noted(settings: Settings, address: str) -> Iterator[None]:
+    """Record the address in the data folder while the block runs. A folder that is not writable is ignored: only links
+    depend on the address. If two services use one folder, the last one to start is recorded."""
+    path = settings.data_dir / FILE
+    with contextlib.suppress(OSError):
+        make_data_folder(path.parent)
+        path.write_text(address + "\n")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if path.read_text().strip() == address:
+                path.unlink()

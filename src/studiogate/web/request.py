@@ -1,29 +1,22 @@
 """A request: headers, query and body, parsed strictly and on demand."""
 
-import asyncio
-import codecs
 import copy
-import json
-import math
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
-from studiogate import clock
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.web import urlencoded
+from studiogate.web.body import BodyError, BodyLimits, Message, Receive, arriving, strict_json
+from studiogate.web.multipart import BROKEN_FORM, FormLimits, Pairs, TakeFile, boundary_of, read_parts
 
 READS = ("GET", "HEAD")  # methods that change nothing
 MAX_BODY = 1024 * 1024
-BODY_SECONDS = 10.0
-STREAM_SECONDS = 300.0
-STREAM_RATE = 4096  # minimum bytes per second of a streamed body, in addition to BODY_SECONDS at the start
-MAX_DEPTH = 32
+JSON_BODY = BodyLimits(MAX_BODY)
+_GZIP = re.compile(rb"(?:^|[,\s])gzip(?=[\s,;]|$)(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
@@ -75,6 +68,11 @@ class Request:
         return self._query
 
     @property
+    def filled(self) -> dict[str, str]:
+        """The parameters that are not empty; of a name that is repeated, the last such value."""
+        return {name: value for name, value in self._query_pairs() if value}
+
+    @property
     def repeated_parameters(self) -> Sequence[str]:
         """The names that are in the query more than once."""
         return self._repeated if self.query else ()
@@ -115,7 +113,7 @@ class Request:
         refusal = self._not_json or self.encoded
         if refusal is not None:
             return refusal
-        body = await self.body(MAX_BODY)
+        body = await self.body(JSON_BODY)
         return body if isinstance(body, Refusal) else strict_json(body)
 
     @property
@@ -126,7 +124,13 @@ class Request:
 
     @property
     def takes_gzip(self) -> bool:
-        return b"gzip" in self.headers.get(b"accept-encoding", b"")
+        accepted = self.headers.get(b"accept-encoding")
+        return accepted is not None and _GZIP.search(accepted) is not None
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether only JSON is accepted: our own scripts request that, a browser that navigates never does."""
+        return self.headers.get(b"accept", b"").strip().lower() == b"application/json"
 
     @property
     def media_type(self) -> bytes:
@@ -148,145 +152,54 @@ class Request:
         coding = self.headers.get(b"content-encoding")
         return None if coding is None or coding.lower() in (b"", b"identity") else _ENCODED
 
-    async def stream(self, maximum: int, take: Callable[[bytes], None]) -> Refusal | None:
-        """Pass the body to ``take`` as it arrives, without buffering; it has a minimum rate and a total time limit."""
-        if self._declared > maximum:
-            return _too_large(maximum)
-        started, size, more = clock.monotonic(), 0, True
-        while more:
-            until = min(BODY_SECONDS + size / STREAM_RATE, STREAM_SECONDS)
-            try:
-                part = await asyncio.wait_for(self._part(size, maximum), min(BODY_SECONDS, _left(started, until)))
-            except TimeoutError:
-                return _timed_out("stalled, or was too slow")
-            if isinstance(part, Refusal):
-                return part
-            chunk, more = part
-            size += len(chunk)
-            take(chunk)
-        return None
-
     @property
     def _declared(self) -> int:
         """The size that the request announces, or 0. Eighteen digits of it are more than any limit."""
         declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
         return int(declared[:18]) if declared.isdigit() else 0
 
-    async def body(self, maximum: int) -> bytes | Refusal:
-        if self._declared > maximum:
-            return _too_large(maximum)
+    async def disconnected(self) -> None:
+        """Return when the client has left."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def chunks(self, limits: BodyLimits) -> AsyncIterator[bytes]:
+        """Return the body as it arrives; raise BodyError beyond the limits."""
+        if self._declared > limits.size:
+            raise BodyError(limits.too_large)
+        return arriving(self._receive, limits)
+
+    async def body(self, limits: BodyLimits) -> bytes | Refusal:
+        if self._declared > limits.size:
+            return limits.too_large
         received = None if self.single_writer is None else self.single_writer.received()
         if received is not None:
-            return received if len(received) <= maximum else _too_large(maximum)
+            return received if len(received) <= limits.size else limits.too_large
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                return await self._collect(maximum)
-        except TimeoutError:
-            return _timed_out(f"did not arrive within {BODY_SECONDS:.0f} s")
+            return b"".join([chunk async for chunk in arriving(self._receive, limits)])
+        except BodyError as error:
+            return error.refusal
 
-    async def _collect(self, maximum: int) -> bytes | Refusal:
-        body, more = bytearray(), True
-        while more:
-            part = await self._part(len(body), maximum)
-            if isinstance(part, Refusal):
-                return part
-            chunk, more = part
-            body += chunk
-        return bytes(body)
-
-    async def _part(self, size: int, maximum: int) -> tuple[bytes, bool] | Refusal:
-        """Return the next part of a body of which ``size`` bytes have arrived, and whether there is more."""
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            return _CUT
-        chunk: bytes = message.get("body", b"")
-        return _too_large(maximum) if size + len(chunk) > maximum else (chunk, message.get("more_body", False))
+    async def form(self, limits: FormLimits, take_file: TakeFile | None) -> Pairs:
+        """Return the names and values of a posted form in order; raise BodyError if it is none or exceeds the limits.
+        Files go to ``take_file`` as they arrive; without it, a form with files is not accepted."""
+        boundary = None if take_file is None else boundary_of(self.headers.get(b"content-type", b""))
+        if boundary is not None and take_file is not None:
+            return await read_parts(boundary, self.chunks(limits.body), limits, take_file)
+        if self.media_type != b"application/x-www-form-urlencoded":
+            raise BodyError(Refusal(Code.UNSUPPORTED_MEDIA_TYPE))
+        body = await self.body(limits.body._replace(size=limits.text))
+        if isinstance(body, Refusal):
+            raise BodyError(body)
+        try:
+            return urlencoded.form_pairs(body, limits.fields)
+        except urlencoded.IncompleteEscapeError:
+            raise BodyError(BROKEN_FORM) from None
+        except ValueError:
+            raise BodyError(Refusal(Code.BODY_TOO_LARGE, {"maximum_fields": limits.fields})) from None
 
 
 _CHARSET = re.compile(rb';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 _READ_AS_UTF8 = (b"utf-8", b"utf8", b"us-ascii")
 _OTHER_CHARSET = Refusal(Code.UNSUPPORTED_MEDIA_TYPE, {"problem": "the charset must be utf-8"}, "Content-Type")
 _ENCODED = Refusal(Code.UNSUPPORTED_MEDIA_TYPE, {"problem": "the body must not be encoded"}, "Content-Encoding")
-# The client no longer receives it, but the status in the log should be right.
-_CUT = Refusal(Code.INVALID_HTTP, {"problem": "The connection ended before the body."})
-
-
-def _too_large(maximum: int) -> Refusal:
-    return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
-
-
-def _timed_out(problem: str) -> Refusal:
-    return Refusal(Code.REQUEST_TIMEOUT, {"problem": f"the body {problem}"})
-
-
-def _left(started: float, seconds: float) -> float:
-    return max(0.0, started + seconds - clock.monotonic())
-
-
-def strict_json(body: bytes) -> Any | Refusal:
-    """Return the value of a JSON text that any parser reads in the same way and the database can store."""
-    try:
-        value = _DECODER.decode(body.decode("utf-8"))
-        if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
-            _check_depth(value)
-        if _SUSPECT.search(body) and not _STORABLE.fullmatch(body):
-            raise _NotStrictError("text holds U+0000 or half a surrogate pair")
-    except UnicodeDecodeError:
-        return Refusal(Code.INVALID_JSON, {"problem": "the body is not UTF-8"})
-    except RecursionError:
-        return Refusal(Code.INVALID_JSON, {"problem": f"nested deeper than {MAX_DEPTH} levels"})
-    except json.JSONDecodeError as error:
-        if body.startswith(codecs.BOM_UTF8):
-            return Refusal(Code.INVALID_JSON, {"problem": "the body begins with a byte order mark"})
-        return Refusal(Code.INVALID_JSON, {"problem": error.msg, "line": error.lineno, "column": error.colno})
-    except _NotStrictError as error:
-        return Refusal(Code.INVALID_JSON, {"problem": str(error)})
-    except ValueError:
-        return Refusal(Code.INVALID_JSON, {"problem": "a number is too large"})
-    return value
-
-
-# Decoded JSON can contain U+0000 or half a surrogate pair only because of an escape. The body is searched rather than
-# the decoded values: one pass in C, however many values there are.
-_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-_STORABLE = re.compile(rb"(?:[^\\]++|\\[^u]|\\u(?!0000|[dD][89a-fA-F])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*+", re.DOTALL)
-_CONTAINERS = (dict, list)
-
-
-class _NotStrictError(ValueError):
-    """JSON that a lenient parser would accept; the text says what is wrong with it."""
-
-
-def _unique_fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise _NotStrictError("an object has the same field twice")
-    return fields
-
-
-def _no_constant(name: str) -> None:
-    raise _NotStrictError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise _NotStrictError("a number is too large")
-    return number
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique_fields, parse_constant=_no_constant, parse_float=_finite)
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            member
-            for each in level
-            for member in (each.values() if type(each) is dict else each)
-            if type(member) in _CONTAINERS
-        ]
-        if not level:
-            return
-    raise _NotStrictError(f"nested deeper than {MAX_DEPTH} levels")

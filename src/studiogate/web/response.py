@@ -1,7 +1,7 @@
 """What an HTTP front end answers with."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import BinaryIO, NamedTuple
 
 Header = tuple[bytes, bytes]
@@ -21,6 +21,10 @@ class Answer(NamedTuple):
     body: bytes
     headers: Sequence[Header] = ()
     file: OpenFile | None = None
+    # Server-sent events, which are sent as they come.
+    events: AsyncGenerator[bytes, None] | None = None
+    # Not with a secret in it: what a caller chooses beside it could tell it apart by the compressed size.
+    may_compress: bool = True
 
 
 def as_json(status: int, value: object, *headers: Header) -> Answer:

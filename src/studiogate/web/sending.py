@@ -7,57 +7,60 @@ gets the two messages.
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 
-from studiogate import API_VERSION
-from studiogate.web import security_headers
 from studiogate.web.request import Request, Send
 from studiogate.web.response import Answer, Header, OpenFile
 
-ON_EVERY_ANSWER: tuple[Header, ...] = (
-    (b"api-version", API_VERSION.encode()),
-    *security_headers.on_every_answer(),
-)
-ON_EVERY_BODY: tuple[Header, ...] = (*ON_EVERY_ANSWER, (b"content-type", b"application/json"))
-_COMMON_NAMES = frozenset(name for name, _ in ON_EVERY_BODY)
+VARY: Header = (b"vary", b"accept-encoding")
 _BODILESS = (204, 304)
 PIECE = 64 * 1024
 _UNFIT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-async def send_answer(request: Request, answer: Answer, further: Sequence[Header], send: Send) -> None:
-    """Send an answer with its own headers, the ``further`` ones, and the common ones that it does not override."""
-    status, body, own, file = answer
-    headers = [*own, *further]
+class CommonHeaders:
+    """The headers of every answer of a front end, and of those with a body; an answer may override them."""
+
+    def __init__(self, every: Sequence[Header], of_bodies: Sequence[Header] = ()) -> None:
+        self._bodiless: tuple[Header, ...] = (*every, VARY)
+        self.of_bodies: tuple[Header, ...] = (*self._bodiless, *of_bodies)
+        self._names = frozenset(name for name, _ in self.of_bodies)
+
+    def beside(self, status: int, own: Sequence[Header]) -> tuple[Header, ...]:
+        """Return those that an answer does not override."""
+        common = self._bodiless if status in _BODILESS else self.of_bodies
+        if not own:
+            return common
+        names = {name for name, _ in own}
+        return common if self._names.isdisjoint(names) else tuple(each for each in common if each[0] not in names)
+
+
+async def send_answer(
+    request: Request, answer: Answer, further: Sequence[Header], common: CommonHeaders, send: Send
+) -> int:
+    """Send an answer with its own headers, the ``further`` ones and the common ones; return the size of its body."""
+    status, body, own, file, events, _ = answer
+    headers, shared = [*own, *further], common.beside(status, own)
     if file is not None:
-        await send_file(request, file, [*headers, *_common(status, own)], send)
-        return
+        await _send_file(request, file, [*headers, *shared], send)
+        return file.size
+    if events is not None:
+        return await _send_events(request, events, [*headers, *shared], send)
     if status not in _BODILESS:
         headers.append((b"content-length", str(len(body)).encode()))
-    common = _common(status, own)
     sent = b"" if request.method == "HEAD" else body
     if request.single_writer is not None:
-        await request.single_writer.send(head(status, headers, common), sent)
-        return
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, *common]})
-    await send({"type": "http.response.body", "body": sent})
+        await request.single_writer.send(head(status, headers, shared), sent)
+    else:
+        await send({"type": "http.response.start", "status": status, "headers": [*headers, *shared]})
+        await send({"type": "http.response.body", "body": sent})
+    return len(body)
 
 
-async def send_page(request: Request, answer: Answer, headers: Sequence[Header], send: Send) -> None:
-    """Send an answer as the two messages of ASGI, with exactly these headers."""
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
-
-
-def page_headers(answer: Answer, common: Sequence[Header], request_id: str) -> list[Header]:
-    """Return the answer's own headers, the common ones that it does not override, and the request's id."""
-    own = {name for name, _ in answer.headers}
-    return [*answer.headers, *(each for each in common if each[0] not in own), (b"x-request-id", request_id.encode())]
-
-
-async def send_file(request: Request, file: OpenFile, headers: Sequence[Header], send: Send) -> None:
+async def _send_file(request: Request, file: OpenFile, headers: Sequence[Header], send: Send) -> None:
     """Send a file in pieces, read outside the event loop: no file is held in memory."""
     with file.stream:
         length = (b"content-length", str(file.size).encode())
@@ -73,12 +76,37 @@ async def send_file(request: Request, file: OpenFile, headers: Sequence[Header],
             await send({"type": "http.response.body", "body": b""})
 
 
-def _common(status: int, own: Sequence[Header]) -> tuple[Header, ...]:
-    common = ON_EVERY_ANSWER if status in _BODILESS else ON_EVERY_BODY
-    if not own:
-        return common
-    names = {name for name, _ in own}
-    return common if _COMMON_NAMES.isdisjoint(names) else tuple(each for each in common if each[0] not in names)
+async def _send_events(
+    request: Request, events: AsyncGenerator[bytes, None], headers: Sequence[Header], send: Send
+) -> int:
+    """Send server-sent events until there are no more or the browser leaves; return how many bytes were sent."""
+    size = 0
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    gone = asyncio.ensure_future(request.disconnected())
+    try:
+        while (piece := await _next(events, gone)) is not None:
+            size += len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if not gone.done():
+            await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+        with suppress(asyncio.CancelledError):
+            await gone
+        await events.aclose()
+    return size
+
+
+async def _next(events: AsyncGenerator[bytes, None], gone: "asyncio.Future[None]") -> bytes | None:
+    """Return the next piece, or None if there is no more or nobody listens any more."""
+    piece = asyncio.ensure_future(anext(events, None))
+    await asyncio.wait((piece, gone), return_when=asyncio.FIRST_COMPLETED)
+    if piece.done():
+        return piece.result()
+    piece.cancel()
+    with suppress(asyncio.CancelledError):
+        await piece
+    return None
 
 
 def head(status: int, headers: Sequence[Header], common: tuple[Header, ...]) -> bytes:

@@ -4,6 +4,7 @@ Browsers may cache them indefinitely: a changed file changes the address. The fi
 import another one by its relative path.
 """
 
+import asyncio
 import gzip
 import hashlib
 from collections.abc import Mapping
@@ -79,6 +80,14 @@ class StaticAssets:
         for name, content in sorted(self._files.items()):
             digest.update(f"{name}\0{len(content)}\0".encode() + content)
         return digest.hexdigest()[:16]
+
+
+async def zipped(answer: Answer) -> Answer:
+    """Return a text that never changes, compressed; it is compressed once."""
+    if dict(answer.headers).get(b"content-type", b"application/json").startswith(b"image/png"):
+        return answer
+    body = await asyncio.to_thread(_gzipped, answer.body)
+    return answer._replace(body=body, headers=(*answer.headers, (b"content-encoding", b"gzip")))
 
 
 @cache

@@ -13,7 +13,7 @@ from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.forms import link_mails
 from studiogate.flows.forms import mails as form_mails
 from studiogate.flows.mails import ClaimedMail
-from studiogate.flows.rounds import for_each_studio
+from studiogate.flows.retry import for_each_studio
 from studiogate.flows.staff import mails as staff_mails
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError

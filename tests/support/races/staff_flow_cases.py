@@ -23,7 +23,8 @@ from studiogate.domain.membership_changes import Pause
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
-from studiogate.flows import catalog, keys, logos, membership_changes, sales, webhook_staff, webhooks
+from studiogate.flows import catalog, keys, memberships, purchases, webhook_staff, webhooks
+from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.move import Move
 from studiogate.flows.csv_import import CsvFile
@@ -72,9 +73,9 @@ async def _on_sale(studio: BookingStudio, **price: Any) -> tuple[UUID, UUID]:
     return product, await studio.staff(catalog.create_price, product, {"amount": "20.00", **price})
 
 
-async def _sold(studio: BookingStudio, **order: Any) -> sales.Sold:
+async def _sold(studio: BookingStudio, **order: Any) -> purchases.Sold:
     product, _ = await _on_sale(studio)
-    sold: sales.Sold = await studio.staff(sales.sell, Order(await studio.new_member(), product, **order))
+    sold: purchases.Sold = await studio.staff(purchases.sell, Order(await studio.new_member(), product, **order))
     return sold
 
 
@@ -200,7 +201,7 @@ async def remove_closure(studio: BookingStudio) -> str:
 async def copy_week(studio: BookingStudio) -> str:
     class_id = await studio.new_class()
     day = (await studio.row("classes", class_id))["start_time"].astimezone(ZoneInfo("America/New_York")).date()
-    return pack(WeekCopy(studio.location, day, day + timedelta(days=7)))
+    return pack(WeekCopy(studio.location, day, day + timedelta(days=28)))
 
 
 @case("schedule.locations.create")
@@ -304,7 +305,7 @@ async def make_default(studio: BookingStudio) -> str:
     return pack(await studio.staff(catalog.create_price, product, {"amount": "30.00"}))
 
 
-@case("sales.sell")
+@case("purchases.sell")
 async def sell(studio: BookingStudio) -> str:
     product, _ = await _on_sale(studio)
     return pack(Order(await studio.new_member(), product))
@@ -342,43 +343,43 @@ async def waive_fee(studio: BookingStudio) -> str:
     return pack(await studio.add("purchases", member_id=await studio.new_member(), **line, **amount), "A mistake.")
 
 
-@case("membership_changes.pause")
+@case("memberships.pause")
 async def pause(studio: BookingStudio) -> str:
     return pack((await _sold(studio)).membership_id, Pause(reason="Travel."))
 
 
-@case("membership_changes.resume")
+@case("memberships.resume")
 async def resume(studio: BookingStudio) -> str:
     membership = (await _sold(studio)).membership_id
-    await studio.staff(membership_changes.pause, membership, Pause())
+    await studio.staff(memberships.pause, membership, Pause())
     return pack(membership)
 
 
-@case("membership_changes.cancel")
+@case("memberships.cancel")
 async def cancel_membership(studio: BookingStudio) -> str:
     return pack((await _sold(studio)).membership_id, "Moves away.", at_period_end=False)
 
 
-@case("membership_changes.uncancel")
+@case("memberships.uncancel")
 async def uncancel(studio: BookingStudio) -> str:
     membership = await _recurring(studio)
-    await studio.staff(membership_changes.cancel, membership, at_period_end=True)
+    await studio.staff(memberships.cancel, membership, at_period_end=True)
     return pack(membership)
 
 
-@case("membership_changes.set_renewal")
+@case("memberships.set_renewal")
 async def set_renewal(studio: BookingStudio) -> str:
     return pack(await _recurring(studio), False)
 
 
 async def _recurring(studio: BookingStudio) -> UUID:
     product, _ = await _on_sale(studio, interval="month")
-    sold = await studio.staff(sales.sell, Order(await studio.new_member(), product))
+    sold = await studio.staff(purchases.sell, Order(await studio.new_member(), product))
     membership_id: UUID = sold.membership_id
     return membership_id
 
 
-@case("membership_changes.adjust_credits")
+@case("memberships.adjust_credits")
 async def adjust_credits(studio: BookingStudio) -> str:
     return pack((await _sold(studio)).membership_id, 3, "A gift.")
 
@@ -488,14 +489,14 @@ async def change_key(studio: BookingStudio) -> str:
     return pack(await _issued(studio), {"rate_limit": 5, "scopes": ["studio:read"]})
 
 
-@case("logos.store")
+@case("studio.store_logo")
 async def store_logo(_studio: BookingStudio) -> str:
     return pack(png(64, 64))
 
 
-@case("logos.remove")
+@case("studio.remove_logo")
 async def remove_logo(studio: BookingStudio) -> str:
-    await studio.staff(logos.store, png(64, 64))
+    await studio.staff(studio_flow.store_logo, png(64, 64))
     return pack()
 
 

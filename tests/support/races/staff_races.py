@@ -15,8 +15,8 @@ from studiogate.domain.sales import Order
 from studiogate.flows import retry
 from studiogate.flows.bookings import desk, move, staff, staff_bookings
 from studiogate.flows.members.erase import erase
-from studiogate.flows.membership_changes import adjust_credits
-from studiogate.flows.sales import sell
+from studiogate.flows.memberships import adjust_credits
+from studiogate.flows.purchases import sell
 from studiogate.storage.db import pool
 from tests.support.races.client import Call, Crowd, Request, booking, cancellation
 from tests.support.races.studio import RaceStudio

@@ -14,7 +14,7 @@ from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
-from studiogate.flows import membership_changes, purchases, sales
+from studiogate.flows import memberships, purchases
 from studiogate.flows.bookings import attendance, desk, move, staff, staff_bookings
 from studiogate.flows.members import erase, merge
 from studiogate.flows.members import staff as members
@@ -142,11 +142,11 @@ class DeskSteps(RuleBasedStateMachine):
         if chosen.status == "paused":
             allowed = self.model.resume(chosen, now())
             words = ("membership", "resume", chosen.id)
-            self._done(allowed, membership_changes.resume, (chosen.id,), typed, words)
+            self._done(allowed, memberships.resume, (chosen.id,), typed, words)
             self._left(allowed, ("membership.resume", "membership", chosen.id))
             return
         allowed = self.model.pause(chosen, now())
-        self._done(allowed, membership_changes.pause, (chosen.id, Pause()), typed, ("membership", "pause", chosen.id))
+        self._done(allowed, memberships.pause, (chosen.id, Pause()), typed, ("membership", "pause", chosen.id))
         self._left(allowed, ("membership.pause", "membership", chosen.id))
 
 
@@ -207,7 +207,7 @@ class StaffSteps(DeskSteps):
         sign = "--take" if change < 0 else "--add"
         words = ("membership", "credits", chosen.id, sign, abs(change), "--reason", "A gift.")
         arguments = (chosen.id, change, "A gift.")
-        self._done(allowed, membership_changes.adjust_credits, arguments, typed and change != 0, words)
+        self._done(allowed, memberships.adjust_credits, arguments, typed and change != 0, words)
         self._left(allowed, ("membership.credits", "membership", chosen.id))
 
     @precondition(lambda self: self.model.memberships)
@@ -217,7 +217,7 @@ class StaffSteps(DeskSteps):
             return
         chosen = pick(list(self.model.memberships.values()), membership)
         allowed = self.model.end_membership(chosen, now())
-        ends = self._at_once(membership_changes.cancel)
+        ends = self._at_once(memberships.cancel)
         self._done(allowed, ends, (chosen.id,))
         self._left(allowed, ("membership.cancel", "membership", chosen.id))
 
@@ -231,7 +231,7 @@ class StaffSteps(DeskSteps):
             return
         who = self._member(member)
         allowed = who not in self.model.erased
-        sold = self._done(allowed, sales.sell, (Order(who, self.sold_product),))
+        sold = self._done(allowed, purchases.sell, (Order(who, self.sold_product),))
         if not allowed:
             self._left(False)
             return

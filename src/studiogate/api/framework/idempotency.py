@@ -83,7 +83,8 @@ async def write(
     outcome = await idempotency.execute(caller.runtime.database, context, work, visible)
     if sealer is not None and not isinstance(outcome, Refusal) and outcome.status == status:
         outcome = outcome._replace(body=sealer.open(outcome.body, purpose))
-    return answered(caller, outcome)
+    answer = answered(caller, outcome)
+    return answer if sealer is None else answer._replace(may_compress=False)
 
 
 def write_context(caller: Caller, key: str | None, parameters: BaseModel | None, *, status: int) -> WriteContext:

@@ -79,9 +79,6 @@ class MemberCreate(JudgedByStudio):
         phone = body.get("phone") if isinstance(body, dict) else None
         return await caller.read(leads.phone_faults, phone)
 
-    def wanted(self) -> flow.MemberToCreate:
-        return flow.MemberToCreate(self.email, self.first_name, self.last_name, self.phone)
-
 
 class MemberList(ListEnvelope):
     data: list[Member]
@@ -134,12 +131,11 @@ async def list_members(
 )
 async def create_member(caller: Writer, body: MemberCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """Create a member once and keep the id. The lead with the same email, if there is one, becomes `converted`."""
-    wanted = body.wanted()
     return await write(
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.create(connection, caller.access, wanted),
+        lambda connection: flow.create(connection, caller.access, dict(body)),
         Success(201),
     )
 

@@ -4,8 +4,7 @@ too."""
 from studiogate.console.account.sign_in import HOME, visit_of, with_session
 from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.sending import ORIGIN_ONLY
+from studiogate.console.framework.request import ORIGIN_ONLY, ConsoleRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import passwords

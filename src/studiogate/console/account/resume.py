@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from studiogate.console.account.sign_in import session_cookies, visit_of
-from studiogate.console.framework import csrf, resume
+from studiogate.console.framework import csrf, refusals
 from studiogate.console.framework.checks import person_of_token
 from studiogate.console.framework.page import Audience, action
 from studiogate.console.framework.refusals import shown, status_of
@@ -50,8 +50,8 @@ def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bo
         "ask_code": ask_code,
     }
     if not request.is_fragment:
-        return request.render(resume.page_of(why), status=status_of(refusal), **values)
-    return request.fragment(resume.dialog_of(why), status=status_of(refusal), **values)
+        return request.render(refusals.page_of(why), status=status_of(refusal), **values)
+    return request.fragment(refusals.dialog_of(why), status=status_of(refusal), **values)
 
 
 def _resume(request: ConsoleRequest, *headers: Header) -> Answer:
@@ -63,7 +63,7 @@ def _resume(request: ConsoleRequest, *headers: Header) -> Answer:
     if request.is_fragment:
         event = json.dumps({"resumeForm": {"csrf": csrf.masked_token(request.signed_in)}}).encode()
         return Answer(204, b"", (*headers, (b"hx-trigger", event)))
-    target, fields = request.form.get("target", ""), resume.unpacked(request.form.get("kept", ""))
+    target, fields = request.form.get("target", ""), refusals.unpacked(request.form.get("kept", ""))
     if not is_own_path(target) or not fields:
         answer = request.redirect("/console/")
     else:

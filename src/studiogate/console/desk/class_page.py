@@ -12,8 +12,8 @@ from studiogate.console.schedule.class_pages import Options, options_of
 from studiogate.domain.staff import Permission
 from studiogate.storage import events
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.schedule import class_details, day, week
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule import classes, day, week
+from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.web.response import Answer
 
 
@@ -32,7 +32,7 @@ async def _values(connection: Connection, request: ConsoleRequest, card: ClassCa
     class_ = card.class_
     panel = await panels.read_panel(connection, request, card)
     spots = await day.spots_of_class(connection, request.access, class_.id) if class_.spot_selection_mode else []
-    found = await class_details.read_class(connection, request.access, class_.id)
+    found = await classes.read_class(connection, request.access, class_.id)
     return {
         "panel": panel,
         "class_": class_,

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.form_links import link_address
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.members.forms import link_address
 from studiogate.domain.forms.link_mails import LINK_LIFE
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission

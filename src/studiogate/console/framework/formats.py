@@ -1,10 +1,11 @@
-"""How values are written on the console's pages: times of a place, days, money."""
+"""How values are written on the console's pages: times of a place, days, money, addresses."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.money import currency_decimals
@@ -84,3 +85,9 @@ def browser(user_agent: str) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun, such as 1 class or 3 classes."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def with_query(path: str, **given: object) -> str:
+    """Return an address with the values that are given and not empty."""
+    query = urlencode({name: str(each) for name, each in given.items() if each})
+    return f"{path}?{query}" if query else path

@@ -7,7 +7,7 @@ Paths are below ``/console``; ``{name}`` matches one segment. The permission is 
 before the function runs. An action's form is checked too: its CSRF token, its origin and its form token.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -44,11 +44,6 @@ class Route(NamedTuple):
         return self.path.strip("/").split("/")
 
 
-class Match(NamedTuple):
-    route: Route
-    params: Mapping[str, str]
-
-
 ROUTES: list[Route] = []
 
 
@@ -79,33 +74,3 @@ def _declare(
         return handler
 
     return declare
-
-
-class RouteTable:
-    """All routes, by method and number of segments; literal segments are preferred to parameters."""
-
-    def __init__(self, routes: Sequence[Route]) -> None:
-        self._by_size: dict[tuple[str, int], list[Route]] = {}
-        for route in sorted(routes, key=lambda each: [segment.startswith("{") for segment in each.segments]):
-            self._by_size.setdefault((route.method, len(route.segments)), []).append(route)
-
-    def match(self, method: str, path: str) -> Match | None:
-        """Return the route of a path below the prefix, and its parameters."""
-        if not path.startswith(PREFIX + "/"):
-            return None
-        segments = path.removeprefix(PREFIX).strip("/").split("/")
-        for route in self._by_size.get((method, len(segments)), ()):
-            params = _params(route.segments, segments)
-            if params is not None:
-                return Match(route, params)
-        return None
-
-
-def _params(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
-    params: dict[str, str] = {}
-    for expected, given in zip(pattern, segments, strict=True):
-        if expected.startswith("{"):
-            params[expected[1:-1]] = given
-        elif expected != given:
-            return None
-    return params

@@ -6,14 +6,14 @@ come back as they were shown do not count as given.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple, cast
 
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.web import urlencoded
-from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
+from studiogate.web.body import BodyError, BodyLimits
+from studiogate.web.multipart import FormLimits, Pairs
 from studiogate.web.request import Request
 
 MAX_BODY = 512 * 1024
@@ -31,10 +31,9 @@ SEEN = "seen"
 KEPT = "kept"
 # Hidden fields of the pages that ask for a password: another form, and addresses.
 LONGER: Mapping[str, int] = {KEPT: MAX_BODY, "next": MAX_VALUE, "target": MAX_VALUE}
-BROKEN = Refusal(Code.INVALID_HTTP, {"problem": "the form could not be read"})
 
 
-class FormLimits(NamedTuple):
+class PostedLimits(NamedTuple):
     """How long a body and each value of it may be, and whether a file may be in it."""
 
     body: int = MAX_BODY
@@ -89,82 +88,30 @@ def _short_hash(value: str) -> str:
     return hashlib.sha256(value.replace("\r\n", "\n").strip().encode(errors="replace")).hexdigest()[:12]
 
 
-async def read(request: Request, limits: FormLimits) -> Posted | Refusal:
+async def read(request: Request, limits: PostedLimits) -> Posted | Refusal:
     """Read the body of a form, within its limits. PostgreSQL stores no U+0000, so it is removed."""
-    boundary = boundary_of(request.headers.get(b"content-type", b"")) if limits.with_file else None
-    form = await (_read_fields(request, limits.body) if boundary is None else _read_parts(request, boundary))
-    if isinstance(form, Posted):
-        for name, values in form.lists.items():
-            most = LONGER.get(name, limits.value)
-            if any(len(each) > most for each in values):
-                return Refusal(Code.BODY_TOO_LARGE, {"maximum_characters": most})
-    return form
+    body = BodyLimits(limits.body)
+    if limits.with_file:
+        body = BodyLimits(MAX_FILE + MAX_BODY, seconds=300.0)
+    files: list[UploadedFile] = []
 
+    async def take_file(_before: Pairs, _part: str, name: str, content: AsyncIterator[bytes]) -> None:
+        spooled = SpooledTemporaryFile(FILE_IN_MEMORY)  # noqa: SIM115 (it is gone with the request)
+        files.append(UploadedFile(name, cast(BinaryIO, spooled)))
+        async for piece in content:
+            spooled.write(piece)
 
-async def _read_fields(request: Request, maximum: int) -> Posted | Refusal:
-    if request.media_type != b"application/x-www-form-urlencoded":
-        return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
-    body = await request.body(maximum)
-    if isinstance(body, Refusal):
-        return body
     lists: dict[str, list[str]] = {}
     try:
-        for name, value in urlencoded.form_pairs(body, MAX_FIELDS):
+        form = FormLimits(body, limits.body, MAX_FIELDS)
+        for name, value in await request.form(form, take_file if limits.with_file else None):
             lists.setdefault(name, []).append(value.replace("\0", ""))
-    except urlencoded.IncompleteEscapeError:
-        return BROKEN
-    except ValueError:
-        return Refusal(Code.BODY_TOO_LARGE, {"maximum_fields": MAX_FIELDS})
-    return Posted(lists)
-
-
-async def _read_parts(request: Request, boundary: bytes) -> Posted | Refusal:
-    parts, reader = _Parts(), MultipartReader(boundary)
-    try:
-        refusal = await request.stream(MAX_FILE + MAX_BODY, lambda chunk: parts.take(reader, chunk))
-        if refusal is not None:
-            return refusal
-        reader.close()
-    except MultipartError:
-        return BROKEN
+    except BodyError as error:
+        return error.refusal
     except OSError:
         return Refusal(Code.STORAGE_UNAVAILABLE)
-    return Posted(parts.lists, parts.file)
-
-
-class _Parts:
-    """The parts of one body, as they arrive: fields, and one file. A field without a file's name has no file."""
-
-    def __init__(self) -> None:
-        self.lists: dict[str, list[str]] = {}
-        self.file: UploadedFile | None = None
-        self._begun = PartBegins("", None)
-        self._text = bytearray()
-        self._text_size = 0
-
-    def take(self, reader: MultipartReader, chunk: bytes) -> None:
-        for event in reader.feed(chunk):
-            if isinstance(event, PartBegins):
-                self._begin(event)
-            elif isinstance(event, PartData):
-                self._add(event.content)
-            elif self._begun.filename is None:
-                text = self._text.decode("utf-8", "replace").replace("\0", "")
-                self.lists.setdefault(self._begun.name, []).append(text)
-
-    def _begin(self, part: PartBegins) -> None:
-        self._begun, self._text = part, bytearray()
-        if part.filename:
-            if self.file is not None:
-                raise MultipartError("it has more than one file")
-            content = SpooledTemporaryFile(FILE_IN_MEMORY)  # noqa: SIM115 (it is gone with the request)
-            self.file = UploadedFile(part.filename, cast(BinaryIO, content))
-
-    def _add(self, content: bytes) -> None:
-        if self._begun.filename and self.file is not None:
-            self.file.content.write(content)
-            return
-        self._text_size += len(content)
-        if self._text_size > MAX_BODY:
-            raise MultipartError("its fields are too long")
-        self._text += content
+    for name, values in lists.items():
+        most = LONGER.get(name, limits.value)
+        if any(len(each) > most for each in values):
+            return Refusal(Code.BODY_TOO_LARGE, {"maximum_characters": most})
+    return Posted(lists, files[0] if files else None)

@@ -9,7 +9,7 @@ from uuid import UUID
 from markupsafe import Markup
 
 from studiogate.console import navigation
-from studiogate.console.framework import cookies, csrf, refusals, resume, templating
+from studiogate.console.framework import cookies, csrf, refusals, templating
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.posted import CSRF, TOKEN, Posted
 from studiogate.console.framework.refusals import Resolution, ShownRefusal
@@ -26,6 +26,10 @@ from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header
 
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
+STREAM_TYPE = b"text/event-stream"
+EVENT_STREAM: Sequence[Header] = ((b"content-type", STREAM_TYPE), (b"x-accel-buffering", b"no"))
+# For pages whose own address holds a secret. Not "no-referrer": browsers then send no origin with the page's form.
+ORIGIN_ONLY: Header = (b"referrer-policy", b"strict-origin")
 HIDDEN = Markup('<input type="hidden" name="{}" value="{}">')
 NO_FIELDS: Mapping[str, str] = {}
 
@@ -67,7 +71,6 @@ class ConsoleRequest:
     typed: Mapping[str, str] | None = None
     refusal: ShownRefusal | None = None
     refused_form: Refused | None = None
-    event_stream: AsyncGenerator[bytes, None] | None = None
     secure: bool = False
     navigation: Sequence[Entry] = ()
     _new_device: str = field(default_factory=new_token)
@@ -178,7 +181,7 @@ class ConsoleRequest:
     def refused(self, refusal: Refusal, back: str | None = None, resolve: Resolution | None = None) -> Answer:
         """Show why a form was refused. The page ``back`` is shown again with what was typed; htmx shows the refusal in
         the form's element with the attribute data-refusal, and leaves the form as it is."""
-        if refusal.code in resume.RESUMABLE:
+        if refusal.code in refusals.RESUMABLE:
             return self.ask_again(refusal)
         status = refusals.status_of(refusal)
         if self.is_fragment:
@@ -192,7 +195,7 @@ class ConsoleRequest:
 
     def ask_again(self, refusal: Refusal) -> Answer:
         """Ask for what a form lacks, such as the password, and keep the form: it is sent again afterwards."""
-        status, kept = refusals.status_of(refusal), resume.packed(self.posted.typed_and_token)
+        status, kept = refusals.status_of(refusal), refusals.packed(self.posted.typed_and_token)
         values: dict[str, Any] = {
             "refusal": self._shown(refusal, None),
             "kept": kept,
@@ -201,9 +204,9 @@ class ConsoleRequest:
             "email": "",
         }
         if not self.is_fragment:
-            return self.render(resume.page_of(refusal), status=status, **values)
-        answer = self.fragment(resume.dialog_of(refusal), status=status, **values)
-        return answer._replace(headers=(*answer.headers, *resume.IN_DIALOG))
+            return self.render(refusals.page_of(refusal), status=status, **values)
+        answer = self.fragment(refusals.dialog_of(refusal), status=status, **values)
+        return answer._replace(headers=(*answer.headers, *refusals.IN_DIALOG))
 
     def error(self, refusal: Refusal, resolve: Resolution | None = None) -> Answer:
         """Return a page that says only what happened, and what to do."""
@@ -213,8 +216,7 @@ class ConsoleRequest:
 
     def stream(self, events: AsyncGenerator[bytes, None]) -> Answer:
         """Send server-sent events as they come, until the browser leaves."""
-        self.event_stream = events
-        return Answer(200, b"")
+        return Answer(200, b"", EVENT_STREAM, events=events)
 
     def not_found(self) -> Answer:
         return self.error(Refusal(Code.NOT_FOUND))

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
-from studiogate.flows import preview
+from studiogate.flows import staff_flow
 from studiogate.flows.retry import repeated
 from studiogate.storage.db.pool import Connection
 
@@ -29,6 +29,6 @@ async def try_out(request: ConsoleRequest, flow: Callable[[Connection, Access], 
 
     async def once() -> Result:
         async with request.database.connection() as connection:
-            return await preview.previewed(connection, request.access, flow)
+            return await staff_flow.previewed(connection, request.access, flow)
 
     return await repeated(once)

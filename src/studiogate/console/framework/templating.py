@@ -1,4 +1,4 @@
-"""The console's templates.
+"""The console's templates, its styles and scripts, and the stylesheet of a studio's colour.
 
 Every template has the functions of ``formats`` as filters, ``asset`` for addresses of styles and scripts, and what
 ``ConsoleRequest`` passes: the signed-in person, the studio, the form's tokens. Names that are not there fail loudly.
@@ -7,8 +7,21 @@ Every template has the functions of ``formats`` as filters, ``asset`` for addres
 from collections.abc import Mapping
 from pathlib import Path
 
-from studiogate.console.framework import assets, formats
+from studiogate.console.framework import formats
 from studiogate.templating import templates_in
+from studiogate.web.response import Answer
+from studiogate.web.static_assets import SHARED, StaticAssets
+from studiogate.web.themes import Themes
+
+PREFIX = "/console/assets/"
+ASSETS = StaticAssets(PREFIX, SHARED, Path(__file__).parent.parent / "static")
+THEMES = Themes(PREFIX, tinted_page=False)
+
+
+def find(path: str, *, zipped: bool) -> Answer | None:
+    """Return the asset at an address, or None if there is none."""
+    return THEMES.find(path) or ASSETS.find(path, zipped=zipped)
+
 
 _environment = templates_in(Path(__file__).parent.parent / "templates")
 _environment.filters.update(
@@ -22,7 +35,7 @@ _environment.filters.update(
     counted=formats.counted,
     browser=formats.browser,
 )
-_environment.globals.update(asset=assets.ASSETS.address, theme_address=assets.THEMES.address)
+_environment.globals.update(asset=ASSETS.address, theme_address=THEMES.address)
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
@@ -31,8 +44,8 @@ def render(template: str, values: Mapping[str, object]) -> str:
 
 def render_block(template: str, block: str, values: Mapping[str, object]) -> str:
     """Return one block of a template, without the page around it. What the template imports at its top is executed
-    first: its first output comes from the template that it extends."""
+    first: its first output comes from the template that it extends, whose blocks it has then."""
     found = _environment.get_template(template)
     context = found.new_context(dict(values))
     next(found.root_render_func(context), None)
-    return "".join(found.blocks[block](context))
+    return "".join(context.blocks[block][0](context))

@@ -3,26 +3,27 @@
 import json
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.console import resolutions
 from studiogate.console.framework import paging
-from studiogate.console.framework.formats import local
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.actions import Values, page_of
+from studiogate.console.framework.formats import local, with_query
+from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
-from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.bookings.overrides import Override, can_override
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.bookings import book as validation
 from studiogate.flows.bookings import desk
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import StaffBooking
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day as day_storage
 from studiogate.storage.schedule import read as schedule
 from studiogate.storage.schedule.read import ClassFilters
@@ -31,19 +32,16 @@ from studiogate.web.response import Answer
 Class = dict[str, Any]
 
 
-@page("GET", "/members/{member_id}/book", Permission.BOOKINGS)
-async def show_book(request: ConsoleRequest) -> Answer:
+@page_of(MEMBER, "/members/{member_id}/book", Permission.BOOKINGS, "members/book.html")
+async def show_book(request: ConsoleRequest, connection: Connection, member: Row) -> Values | Refusal:
+    """Show the class that the address names, else the classes of a day."""
     class_id = as_id(request.query.get("class"))
-    async with request.database.connection() as connection:
-        member = await member_of(connection, request)
-        if member is None:
-            return await no_member(request)
-        if class_id is None:
-            return await _choose(request, connection, member)
-        return await _confirm(request, connection, member, class_id)
+    if class_id is None:
+        return {"class_": None, **await _choices(request, connection, member)}
+    return await _confirmation(request, connection, member, class_id)
 
 
-async def _choose(request: ConsoleRequest, connection: Connection, member: Record) -> Answer:
+async def _choices(request: ConsoleRequest, connection: Connection, member: Row) -> Values:
     """Show the classes of a day of the studio's calendar."""
     timezone = request.frame.timezone
     today = local(member["now"], timezone).date()
@@ -57,23 +55,22 @@ async def _choose(request: ConsoleRequest, connection: Connection, member: Recor
     )
     found = await schedule.list_classes(connection, request.access, paging.page_of(request), filters)
     rows, more = paging.rows_of(found)
-    return show(
-        request,
-        "members/book.html",
-        member,
-        classes=[_shown(request, each) for each in rows],
-        day=day,
-        before=None if day <= today else day - timedelta(days=1),
-        after=day + timedelta(days=1),
-        more=more and urlencode({"day": day, **({"location": place} if place else {}), paging.AFTER: more}),
-    )
+    return {
+        "classes": [_shown(request, each) for each in rows],
+        "day": day,
+        "before": None if day <= today else day - timedelta(days=1),
+        "after": day + timedelta(days=1),
+        "more": more and with_query(address(member["id"], "book"), day=day, location=place, after=more),
+    }
 
 
-async def _confirm(request: ConsoleRequest, connection: Connection, member: Record, class_id: UUID) -> Answer:
+async def _confirmation(
+    request: ConsoleRequest, connection: Connection, member: Row, class_id: UUID
+) -> Values | Refusal:
     """Show a class with what the rules say about this booking."""
     wire = await schedule.read_class(connection, request.access, str(class_id))
     if wire is None:
-        return request.not_found()
+        return NOT_FOUND
     class_ = _shown(request, json.loads(wire))
     wanted = BookClass(class_id, member["id"])
     verdict = await validation.validate(connection, request.access, wanted)
@@ -81,19 +78,16 @@ async def _confirm(request: ConsoleRequest, connection: Connection, member: Reco
     has_spots = class_["spot_selection_mode"] is not None
     spots = await day_storage.free_spots(connection, request.access, class_id) if has_spots else []
     ways = resolutions.from_profile(member["id"], _confirm_path(member["id"], class_id))
-    return show(
-        request,
-        "members/book_class.html",
-        member,
-        class_=class_,
-        reasons=[(each, resolutions.resolution(request, each["code"], ways)) for each in reasons],
-        can_override=can_override((each["code"] for each in reasons), waits=resolutions.can_join_waitlist(reasons)),
-        spots=[(each.id, each.label) for each in spots],
-    )
+    return {
+        "class_": class_,
+        "reasons": [(each, resolutions.resolution(request, each["code"], ways)) for each in reasons],
+        "can_override": can_override((each["code"] for each in reasons), waits=resolutions.can_join_waitlist(reasons)),
+        "spots": [(each.id, each.label) for each in spots],
+    }
 
 
 def _confirm_path(member_id: UUID, class_id: UUID) -> str:
-    return address(member_id, "book") + "?" + urlencode({"class": class_id})
+    return with_query(address(member_id, "book"), **{"class": class_id})
 
 
 def _shown(request: ConsoleRequest, class_: Class) -> Class:
@@ -110,7 +104,7 @@ def _shown(request: ConsoleRequest, class_: Class) -> Class:
 
 @action("POST", "/members/{member_id}/book", Permission.BOOKINGS)
 async def book(request: ConsoleRequest) -> Answer:
-    form, member_id = request.form, as_id(request.params["member_id"])
+    form, member_id = request.form, request.param_id("member_id")
     class_id, spot_id = as_id(form.get("class_id")), as_id(form.get("class_spot_id"))
     if member_id is None or class_id is None:
         return request.refused(

@@ -10,17 +10,19 @@ from tempfile import TemporaryFile
 from urllib.parse import quote
 from uuid import UUID
 
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.actions import Values, page_of
+from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
-from studiogate.console.members.changes import show_member
-from studiogate.console.members.profile import address, member_of
+from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.forms import staff as forms
 from studiogate.flows.members import export as exporting
 from studiogate.storage import member_profile
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
 from studiogate.storage.person_export import Person
 from studiogate.storage.upload_folder import UploadFolder
@@ -32,16 +34,16 @@ BINARY: Header = (b"content-type", b"application/octet-stream")
 ZIP: Header = (b"content-type", b"application/zip")
 
 
-@page("GET", "/members/{member_id}/export", Permission.MEMBERS)
-async def show_export(request: ConsoleRequest) -> Answer:
-    return await show_member(request, "members/export.html")
+@page_of(MEMBER, "/members/{member_id}/export", Permission.MEMBERS, "members/export.html")
+async def show_export(_request: ConsoleRequest, _connection: Connection, _member: Row) -> Values:
+    return {}
 
 
 @action("POST", "/members/{member_id}/export", Permission.MEMBERS)
 async def export(request: ConsoleRequest) -> Answer:
     """Send everything that is stored about a member as an archive; the audit log says who took it."""
     async with request.database.connection() as connection:
-        member = await member_of(connection, request)
+        member = await MEMBER.find(connection, request)
     if member is None:
         return request.not_found()
     person = await run(request, exporting.export, member["id"])

@@ -6,18 +6,19 @@ without the word is refused before.
 
 import structlog
 
-from studiogate.console.framework.page import action, page
-from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.actions import Values, page_of
+from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.page import action
 from studiogate.console.framework.request import ConsoleRequest, Refused
 from studiogate.console.framework.run_flow import run
-from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.members import erase as flows
 from studiogate.flows.members.erase import Erased
-from studiogate.storage import person_preview
+from studiogate.storage import person_merge
 from studiogate.storage.db.pool import (
     Connection,
     DatabaseUnavailableError,
@@ -31,18 +32,14 @@ WORD = "erase"
 log = structlog.get_logger()
 
 
-@page("GET", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
-async def show_erase(request: ConsoleRequest) -> Answer:
+@page_of(MEMBER, "/members/{member_id}/erase", Permission.MEMBERS_ERASE, "members/erase.html")
+async def show_erase(request: ConsoleRequest, connection: Connection, member: Row) -> Values | Refusal:
     """Show what would be removed, at all locations."""
     refusal = request.access.refusal_without_all_locations(Permission.MEMBERS_ERASE)
     if refusal is not None:
-        return request.error(refusal)
-    async with request.database.connection() as connection:
-        member = await member_of(connection, request)
-        if member is None:
-            return await no_member(request)
-        counts = await person_preview.counts(connection, request.access, member["id"], member["email"])
-    return show(request, "members/erase.html", member, counts=counts, word=WORD)
+        return refusal
+    counts = await person_merge.counts(connection, request.access, member["id"], member["email"])
+    return {"counts": counts, "word": WORD}
 
 
 def _page(request: ConsoleRequest) -> str:
@@ -57,7 +54,7 @@ def _without_word(request: ConsoleRequest) -> Refused | None:
 
 @action("POST", "/members/{member_id}/erase", Permission.MEMBERS_ERASE, _without_word)
 async def erase(request: ConsoleRequest) -> Answer:
-    member_id = as_id(request.params["member_id"])
+    member_id = request.param_id("member_id")
     if member_id is None:
         return request.not_found()
     done = await run(request, flows.erase, member_id)

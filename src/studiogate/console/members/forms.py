@@ -1,38 +1,40 @@
 """The forms that a member has sent, their answers, what was agreed to, and links that open a form for the member."""
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlencode
+from uuid import UUID
 
-from studiogate.console.form_links import link_address
 from studiogate.console.framework import paging
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework.actions import Values, page_of, show_about
+from studiogate.console.framework.formats import with_query
+from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id, read_instant
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
-from studiogate.console.members.form_values import PAGE
-from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.console.members.profile import MEMBER, PAGE, address
 from studiogate.domain.fields.documents import CONSENT_TEXTS
 from studiogate.domain.forms.link_mails import LINK_LIFE
-from studiogate.domain.refusals import Fault, Refusal
+from studiogate.domain.forms.signed_links import Link, link_path, make_link, open_link_secret
+from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, fault, refused
 from studiogate.flows.forms import staff as flows
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.storage import member_profile as storage
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import read as forms
+from studiogate.storage.forms.hosted import FormLinkFacts
+from studiogate.web.public_address import known_address
 from studiogate.web.response import Answer
 
+LINK_TEMPLATE = "members/form_link.html"
 NO_MAIL = Fault((), INVALID, "This service sends no mail. Make a link and hand it over.")
 
 
-@page("GET", "/members/{member_id}/forms", Permission.SUBMISSIONS)
-async def submissions(request: ConsoleRequest) -> Answer:
-    async with request.database.connection() as connection:
-        member = await member_of(connection, request)
-        if member is None:
-            return await no_member(request)
-        after = as_id(request.query.get("after"))
-        lines = await storage.submissions_of(connection, request.access, member["id"], after, PAGE)
+@page_of(MEMBER, "/members/{member_id}/forms", Permission.SUBMISSIONS, "members/forms.html")
+async def submissions(request: ConsoleRequest, connection: Connection, member: Row) -> Values:
+    after = as_id(request.query.get("after"))
+    lines = await storage.submissions_of(connection, request.access, member["id"], after, PAGE)
     consents = [
         {
             **{name: each.get(name) for name in CONSENT_TEXTS},
@@ -43,23 +45,21 @@ async def submissions(request: ConsoleRequest) -> Answer:
         for row in lines.rows
         for each in row["consents"]
     ]
-    return show(request, "members/forms.html", member, lines=lines, consents=consents)
+    return {"section": "forms", "lines": lines, "consents": consents}
 
 
-@page("GET", "/members/{member_id}/forms/{submission_id}", Permission.SUBMISSIONS)
-async def answers(request: ConsoleRequest) -> Answer:
+@page_of(MEMBER, "/members/{member_id}/forms/{submission_id}", Permission.SUBMISSIONS, "members/answers.html")
+async def answers(request: ConsoleRequest, connection: Connection, member: Row) -> Values | Refusal:
     """Show the answers of one submission with the labels of its form."""
-    submission_id = as_id(request.params["submission_id"])
-    async with request.database.connection() as connection:
-        member = await member_of(connection, request)
-        if member is None or submission_id is None:
-            return request.not_found()
-        sent = await storage.read_submission(connection, request.access, member["id"], submission_id)
+    submission_id = request.param_id("submission_id")
+    if submission_id is None:
+        return NOT_FOUND
+    sent = await storage.read_submission(connection, request.access, member["id"], submission_id)
     if sent is None:
-        return request.not_found()
+        return NOT_FOUND
     labels = _labels(sent["fields"])
     shown = [(labels.get(key, key), _text(value)) for key, value in sent["data"].items()]
-    return show(request, "members/answers.html", member, submission=sent, answers=shown)
+    return {"submission": sent, "answers": shown}
 
 
 def _labels(fields: Sequence[Mapping[str, object]]) -> dict[str, str]:
@@ -77,18 +77,26 @@ def _text(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-@page("GET", "/members/{member_id}/form-link", Permission.SUBMISSIONS)
-async def show_link(request: ConsoleRequest) -> Answer:
+@page_of(MEMBER, "/members/{member_id}/form-link", Permission.SUBMISSIONS, LINK_TEMPLATE)
+async def show_link(request: ConsoleRequest, connection: Connection, member: Row) -> Values:
     """Ask for which form the member gets a link."""
-    return await _link_page(request, None)
+    page = paging.page_of(request)
+    found = paging.rows_of(await forms.list_forms(connection, request.access, page, False))
+    return {
+        "url": None,
+        "days": LINK_LIFE.days,
+        "sends_mail": _sends_mail(request),
+        "options": [(each["id"], each["title"]) for each in found.rows],
+        "after": page.cursor,
+        "more": found.next and with_query(address(member["id"], "form-link"), after=found.next),
+    }
 
 
 @action("POST", "/members/{member_id}/form-link", Permission.SUBMISSIONS)
 async def link(request: ConsoleRequest) -> Answer:
     """Make a link that opens a form for the member, or send it by email; the audit log says who did."""
-    member_id, form_id = as_id(request.params["member_id"]), as_id(request.form.get("form_id"))
-    after = paging.cursor_of(request)
-    back = address(request.params["member_id"], "form-link") + (f"?{urlencode({paging.AFTER: after})}" if after else "")
+    member_id, form_id = request.param_id("member_id"), as_id(request.form.get("form_id"))
+    back = with_query(address(request.params["member_id"], "form-link"), after=paging.cursor_of(request))
     if member_id is None or form_id is None:
         return request.refused(refused(fault("form_id", "Choose a form.")), back)
     if request.form.get("by") == "mail":
@@ -96,7 +104,8 @@ async def link(request: ConsoleRequest) -> Answer:
     facts = await run(request, flows.link, form_id, member_id)
     if isinstance(facts, Refusal):
         return request.refused(facts, back)
-    return await _link_page(request, link_address(request, facts, form_id, member_id))
+    url = link_address(request, facts, form_id, member_id)
+    return await show_about(request, MEMBER, LINK_TEMPLATE, show_link, url=url)
 
 
 async def _send(request: ConsoleRequest, wanted: FormLinkToSend, back: str) -> Answer:
@@ -112,18 +121,8 @@ def _sends_mail(request: ConsoleRequest) -> bool:
     return request.runtime.settings.smtp_url is not None
 
 
-async def _link_page(request: ConsoleRequest, url: str | None) -> Answer:
-    async with request.database.connection() as connection:
-        member = await member_of(connection, request)
-        if member is None:
-            return await no_member(request)
-        page = paging.page_of(request)
-        found = paging.rows_of(await forms.list_forms(connection, request.access, page, False))
-    here = address(member["id"], "form-link")
-    values: dict[str, object] = {
-        "sends_mail": _sends_mail(request),
-        "options": [(each["id"], each["title"]) for each in found.rows],
-        "after": page.cursor,
-        "more": found.next and f"{here}?{urlencode({paging.AFTER: found.next})}",
-    }
-    return show(request, "members/form_link.html", member, url=url, days=LINK_LIFE.days, **values)
+def link_address(request: ConsoleRequest, facts: FormLinkFacts, form_id: UUID, member_id: UUID) -> str:
+    """Return the signed address of a form for one member, which works for ``LINK_LIFE``."""
+    secret = open_link_secret(request.runtime.sealer, facts.studio_id, facts.link_secret)
+    token = make_link(secret, form_id, Link(member_id, facts.now + LINK_LIFE))
+    return known_address(request.runtime.settings) + link_path(facts.studio_slug, facts.form_slug, token)

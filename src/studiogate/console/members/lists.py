@@ -5,19 +5,17 @@ history entry, never in an address: addresses end up in logs of proxies, in the 
 """
 
 from typing import Any
-from urllib.parse import urlencode
 
+from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
-from studiogate.console.members.form_values import PAGE
+from studiogate.console.members.profile import PAGE, PATH
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_list, member_search
 from studiogate.storage.member_list import MemberFilters, MemberPage
 from studiogate.web.response import Answer
-
-PATH = "/console/members"
 
 
 @page("GET", "/members", Permission.MEMBERS)
@@ -76,6 +74,4 @@ def _show(request: ConsoleRequest, filters: MemberFilters, found: MemberPage, te
 
 
 def _address(filters: MemberFilters, after: str | None = None) -> str:
-    given = {"status": filters.status, "location": filters.location_id, "after": after}
-    query = urlencode({name: str(each) for name, each in given.items() if each})
-    return f"{PATH}?{query}" if query else PATH
+    return with_query(PATH, status=filters.status, location=filters.location_id, after=after)

@@ -1,76 +1,60 @@
 """Merge duplicates: find the other profile, see what moves, confirm."""
 
-from uuid import UUID
-
-from studiogate.console.framework.page import action, page
-from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.actions import Values, page_of, show_about
+from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.page import action
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
-from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.console.members.profile import MEMBER, address
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.members import merge as flows
-from studiogate.storage import member_profile, member_search, person_preview
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage import member_profile, member_search, person_merge
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.member_list import MemberFilters
 from studiogate.web.response import Answer
 
 CANDIDATES = 10
+TEMPLATE = "members/merge.html"
 
 
-@page("GET", "/members/{member_id}/merge", Permission.MEMBERS)
-async def show_candidates(request: ConsoleRequest) -> Answer:
-    """Show members of the same name, and a field to find others."""
-    return await _candidates(request, None)
+@page_of(MEMBER, "/members/{member_id}/merge", Permission.MEMBERS, TEMPLATE)
+async def show_candidates(request: ConsoleRequest, connection: Connection, member: Row) -> Values | Refusal:
+    """Show members of the same name, or those that the form describes, and a field to find others."""
+    refusal = request.access.refusal_without_all_locations(Permission.MEMBERS)
+    if refusal is not None:
+        return refusal
+    place = (request.form.get("after"), CANDIDATES)
+    wanted = request.form.get("text", member["name"])
+    found = await member_search.search(connection, request.access, wanted, MemberFilters(), place)
+    others = [each for each in found.members if each["id"] != member["id"]]
+    return {"others": others, "text": request.form.get("text", ""), "wanted": wanted, "after": found.next}
 
 
 @action("POST", "/members/{member_id}/merge", Permission.MEMBERS)
 async def find(request: ConsoleRequest) -> Answer:
-    return await _candidates(request, request.form.get("text", ""))
+    return await show_about(request, MEMBER, TEMPLATE, show_candidates)
 
 
-async def _candidates(request: ConsoleRequest, text: str | None) -> Answer:
-    refusal = request.access.refusal_without_all_locations(Permission.MEMBERS)
-    if refusal is not None:
-        return request.error(refusal)
-    async with request.database.connection() as connection:
-        member = await member_of(connection, request)
-        if member is None:
-            return await no_member(request)
-        place = (request.form.get("after"), CANDIDATES)
-        wanted = member["name"] if text is None else text
-        found = await member_search.search(connection, request.access, wanted, MemberFilters(), place)
-    others = [each for each in found.members if each["id"] != member["id"]]
-    return show(request, "members/merge.html", member, others=others, text=text or "", wanted=wanted, after=found.next)
-
-
-@page("GET", "/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
-async def preview(request: ConsoleRequest) -> Answer:
+@page_of(MEMBER, "/members/{member_id}/merge/{other_id}", Permission.MEMBERS, "members/merge_preview.html")
+async def preview(request: ConsoleRequest, connection: Connection, member: Row) -> Values | Refusal:
     """Show what moves from the other profile, and the classes in which both are booked, at all locations."""
     refusal = request.access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
-        return request.error(refusal)
-    other_id = as_id(request.params["other_id"])
-    async with request.database.connection() as connection:
-        member = await member_of(connection, request)
-        if member is None:
-            return await no_member(request)
-        other = await _other(connection, request, other_id)
-        if other is None or other["id"] == member["id"]:
-            return request.not_found()
-        counts = await person_preview.counts(connection, request.access, other["id"], other["email"])
-        shared = await person_preview.shared_classes(connection, request.access, member["id"], other["id"])
-    return show(request, "members/merge_preview.html", member, other=other, counts=counts, shared=shared)
-
-
-async def _other(connection: Connection, request: ConsoleRequest, other_id: UUID | None) -> Record | None:
-    return None if other_id is None else await member_profile.read_profile(connection, request.access, other_id)
+        return refusal
+    other_id = request.param_id("other_id")
+    other = None if other_id is None else await member_profile.read_profile(connection, request.access, other_id)
+    if other is None or other["id"] == member["id"]:
+        return NOT_FOUND
+    counts = await person_merge.counts(connection, request.access, other["id"], other["email"])
+    shared = await person_merge.shared_classes(connection, request.access, member["id"], other["id"])
+    return {"other": other, "counts": counts, "shared": shared}
 
 
 @action("POST", "/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
 async def merge(request: ConsoleRequest) -> Answer:
-    member_id, other_id = as_id(request.params["member_id"]), as_id(request.params["other_id"])
+    member_id, other_id = request.param_id("member_id"), request.param_id("other_id")
     if member_id is None or other_id is None:
         return request.not_found()
     merged = await run(request, flows.merge, member_id, other_id)

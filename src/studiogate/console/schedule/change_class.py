@@ -36,7 +36,7 @@ from studiogate.flows.bookings import affected
 from studiogate.flows.bookings.affected import AffectedMember
 from studiogate.flows.schedule import classes as flow
 from studiogate.flows.schedule.rows import Given, Saved
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.web.response import Answer
 
 UNDOABLE = ("room_id", "instructor_id")

@@ -11,7 +11,7 @@ from studiogate.domain.fields.readers import Setting, WrongValueError, calendar_
 from studiogate.domain.fields.schedule import DAY_NAMES, local_time
 from studiogate.domain.instants import instant_text, instants_at, skipped_text
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule.classes import ClassDetails
 
 TEXTS = ("title", "description")
 CHOICES = ("class_type_id", "room_id", "instructor_id", "spot_selection_mode")

@@ -11,8 +11,8 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.schedule.responses import arranged
 from studiogate.console.schedule.week import PATH
 from studiogate.domain.staff import Permission
-from studiogate.storage.schedule import class_details, week
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule import classes, week
+from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.storage.schedule.week import Choice, Choices
 from studiogate.web.response import Answer
 
@@ -23,7 +23,7 @@ async def read_class(request: ConsoleRequest) -> ClassDetails | None:
     if class_id is None:
         return None
     async with request.database.connection() as connection:
-        found = await class_details.read_class(connection, request.access, class_id)
+        found = await classes.read_class(connection, request.access, class_id)
     is_seen = found is not None and request.access.may_act_on_class_of(found.row["instructor_id"])
     return found if is_seen else None
 

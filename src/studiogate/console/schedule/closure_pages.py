@@ -20,9 +20,9 @@ from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import closures as flow
 from studiogate.flows.schedule.closures import SavedClosure
 from studiogate.flows.schedule.rows import Given
-from studiogate.storage.schedule import class_details
+from studiogate.storage.schedule import classes as class_storage
 from studiogate.storage.schedule import week as storage
-from studiogate.storage.schedule.class_details import BookedClass
+from studiogate.storage.schedule.classes import BookedClass
 from studiogate.web.response import Answer
 
 CLOSURES = f"{PATH}/closures"
@@ -58,7 +58,7 @@ async def create_closure(request: ConsoleRequest) -> Answer:
             class_ids = await flow.preview(connection, request.access, given)
             if isinstance(class_ids, Refusal):
                 return request.refused(class_ids, back)
-            classes = await class_details.read_seats(connection, request.access, class_ids)
+            classes = await class_storage.read_seats(connection, request.access, class_ids)
         if classes:
             return ask(request, _question(classes, fields, back))
     saved = await run(request, lambda connection, access: flow.create(connection, access, given))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.flows.bookings.affected import AffectedMember
-from studiogate.storage.schedule.class_details import BookedClass
+from studiogate.storage.schedule.classes import BookedClass
 from studiogate.web.response import Answer
 
 NAMED = 60

@@ -31,7 +31,7 @@ from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import series as flow
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
-from studiogate.storage.schedule import class_details
+from studiogate.storage.schedule import classes
 from studiogate.web.response import Answer
 
 SERIES = f"{PATH}/series"
@@ -46,7 +46,7 @@ async def list_series(request: ConsoleRequest) -> Answer:
         return request.render("schedule/empty.html")
     today = _today(week.zone)
     async with request.database.connection() as connection:
-        rows = await class_details.list_series(connection, request.access, week.place.id, today)
+        rows = await classes.list_series(connection, request.access, week.place.id, today)
     rows.sort(key=lambda row: (min(row["weekdays"]), row["local_start"], row["title"]))
     shown = [{**row, "pattern": pattern_text(row), "dates": dates_text(row, today)} for row in rows]
     return request.render("schedule/series.html", week=week, rows=shown)
@@ -117,7 +117,7 @@ async def _find(request: ConsoleRequest) -> _Found | None:
     if series_id is None:
         return None
     async with request.database.connection() as connection:
-        row = await class_details.read_series(connection, request.access, series_id)
+        row = await classes.read_series(connection, request.access, series_id)
     if row is None:
         return None
     zones = [each.timezone for each in request.frame.locations if each.id == row["location_id"]]
@@ -171,7 +171,7 @@ async def preview_end(request: ConsoleRequest) -> Answer:
         return request.not_found()
     after = read_date(request.query.get("last_date")) or _today(found.zone)
     async with request.database.connection() as connection:
-        later = await class_details.classes_of_series(connection, request.access, found.id, after + timedelta(days=1))
+        later = await classes.classes_of_series(connection, request.access, found.id, after + timedelta(days=1))
     return request.render(
         "schedule/series_end.html",
         row=found.row,

@@ -20,8 +20,8 @@ from studiogate.flows.schedule import series as flow
 from studiogate.flows.schedule.series import SeriesChange
 from studiogate.flows.schedule.series_classes import SavedSeries
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.schedule import class_details
-from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.storage.schedule import classes
+from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.web.response import Answer
 
 
@@ -45,7 +45,7 @@ async def ask_about_series(request: ConsoleRequest, found: ClassDetails, form: C
     if series_id is None:
         return request.not_found()
     async with request.database.connection() as connection:
-        stored = await class_details.read_series(connection, request.access, series_id)
+        stored = await classes.read_series(connection, request.access, series_id)
     if stored is None:
         return request.not_found()
     since: date | None = series_date if request.form["scope"] == "following" else None

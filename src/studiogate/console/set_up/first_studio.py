@@ -10,8 +10,7 @@ from studiogate import clock
 from studiogate.console.account.sign_in import visit_of, with_session
 from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.sending import ORIGIN_ONLY
+from studiogate.console.framework.request import ORIGIN_ONLY, ConsoleRequest
 from studiogate.domain.access import SCOPE_GRANTS, Scope
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission, Role

@@ -5,10 +5,14 @@ a spreadsheet: a name instead of first and last name, a location by its name, a 
 beside its product.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+
+from studiogate.domain.fields import Field, catalog, people, schedule
+from studiogate.domain.fields import readers as v
+from studiogate.domain.fields.readers import SHAPES
 
 
 class FieldType(StrEnum):
@@ -50,21 +54,34 @@ class Kind:
 EXTERNAL_ID = "external_id"
 
 
-def _fields(**types: str) -> Mapping[str, FieldType]:
-    named = {name: FieldType(kind) for kind, names in types.items() for name in names.split()}
-    return MappingProxyType({EXTERNAL_ID: FieldType.TEXT, **named})
+_ENDS = ("membership_end_date", "current_period_end", "pause_ends_at")
+_TYPES = {"boolean": FieldType.TRUTH, "integer": FieldType.WHOLE, "string": FieldType.TEXT}
+
+
+def _type_of(each: Field) -> FieldType | None:
+    """Return how a cell of the field is read; None if a spreadsheet writes it in another way, or not at all."""
+    if each.read is v.identifier:
+        return None
+    if each.read is v.instant:
+        return FieldType.END if each.name in _ENDS else FieldType.START
+    shape = SHAPES[each.read]
+    return FieldType.AMOUNT if each.read is v.amount else _TYPES.get("string" if "enum" in shape else shape["type"])
+
+
+def _fields(fields: Iterable[Field], without: str = "", **written: str) -> Mapping[str, FieldType]:
+    """Return the fields of a kind: those of its section, except ``without``, and those ``written`` in another way."""
+    stated = {name: FieldType(type_) for type_, names in written.items() for name in names.split()}
+    left_out = {"id", "revision", *without.split()}
+    types = {each.name: _type_of(each) for each in fields if each.name not in left_out}
+    own = {name: type_ for name, type_ in types.items() if type_ is not None}
+    return MappingProxyType({EXTERNAL_ID: FieldType.TEXT, **own, **stated})
 
 
 MEMBERS = Kind(
     "members",
     "member",
     "members",
-    _fields(
-        text="name first_name last_name email phone role membership_type",
-        truth="suspended",
-        start="membership_start_date created_at",
-        end="membership_end_date",
-    ),
+    _fields(people.MEMBERS.fields, "staff_notes erased_at", text="name"),
     key="email",
     required=("first_name", "last_name"),
     identifying=(EXTERNAL_ID, "email"),
@@ -73,14 +90,7 @@ MEMBERSHIPS = Kind(
     "memberships",
     "membership",
     "memberships",
-    _fields(
-        reference="member member_email product",
-        text="status pause_reason cancellation_reason",
-        truth="auto_renew cancel_at_period_end",
-        whole="credits_granted credits_remaining",
-        start="started_at current_period_start paused_at pause_starts_at cancel_at cancelled_at ended_at",
-        end="current_period_end pause_ends_at",
-    ),
+    _fields(people.MEMBERSHIPS.fields, "state_version created_at", reference="member member_email product"),
     required=("product_id", "status"),
     identifying=("member", "member_email"),
     references=MappingProxyType({"product": "product_id"}),
@@ -90,11 +100,11 @@ SCHEDULE = Kind(
     "class",
     "classes",
     _fields(
-        text="title description spot_selection_mode",
+        schedule.CLASSES.fields,
+        "status created_at " + " ".join(schedule.OF_SERIES),
         reference="class_type location room instructor",
         part="date start_time end_time",
-        whole="capacity duration_minutes",
-        truth="allow_waitlist visible",
+        whole="duration_minutes",
     ),
     required=("title", "start_time", "end_time", "capacity"),
     references=MappingProxyType(
@@ -106,16 +116,13 @@ SCHEDULE = Kind(
         }
     ),
 )
+# The fields of a product that belong to its price.
+PRICE_FIELDS = ("amount", "currency", "price_type", "interval")
 PRODUCTS = Kind(
     "products",
     "product",
     "products",
-    _fields(
-        text="key name product_type currency price_type interval",
-        truth="active client_visible",
-        whole="credits_granted",
-        amount="amount",
-    ),
+    _fields((*catalog.PRODUCTS.fields, *catalog.PRICES.only(*PRICE_FIELDS)), "created_at"),
     key="key",
     required=("key", "name", "product_type"),
 )
@@ -123,14 +130,9 @@ LEADS = Kind(
     "leads",
     "lead",
     "leads",
-    _fields(
-        text="name first_name last_name email phone source status lifecycle_stage",
-        start="created_at",
-    ),
+    _fields(people.LEADS.fields, "staff_notes", text="name"),
     key="email",
     required=("email",),
 )
 
 KINDS = MappingProxyType({kind.name: kind for kind in (MEMBERS, MEMBERSHIPS, SCHEDULE, PRODUCTS, LEADS)})
-# The fields of a product that belong to its price.
-PRICE_FIELDS = ("amount", "currency", "price_type", "interval")

@@ -9,7 +9,7 @@ derive from these declarations, in ``people``, ``schedule``, ``catalog``, ``form
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Required, TypeAlias, TypedDict, Unpack
 
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Reader, Setting, WrongValueError
@@ -21,7 +21,8 @@ _REQUIRED = object()
 # What ``erased`` says of a field that erasure replaces by a statement about each row.
 BY_ROW = object()
 # An email that may not be empty becomes one that nobody can have.
-ERASED_EMAIL = "{id}@erased.invalid"
+ERASED_DOMAIN = "erased.invalid"
+ERASED_EMAIL = f"{{id}}@{ERASED_DOMAIN}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,20 @@ class Field:
         return replace(self, null=_REQUIRED, erased=self.erased_value if self.is_erased else _REQUIRED)
 
 
-def required(name: str, read: Reader, *, personal: bool, **more: Any) -> Field:
-    """Return a field that a new row must have and that is never null."""
-    return Field(name, read, personal=personal, **more)
+# A field that a new row must have and that is never null.
+required = Field
 
 
-def optional(name: str, read: Reader, default: object = None, *, personal: bool, **more: Any) -> Field:
+class _Stated(TypedDict, total=False):
+    personal: Required[bool]
+    erased: object
+    staff: Reader
+    help: str
+
+
+def optional(name: str, read: Reader, default: object = None, **stated: Unpack[_Stated]) -> Field:
     """Return a field whose default also is what null stands for."""
-    return Field(name, read, default, default, personal=personal, **more)
+    return Field(name, read, default, default, **stated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
-from studiogate.flows import sales
+from studiogate.flows import purchases
 from studiogate.flows.bookings import attendance, book, promote
 from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
 from studiogate.flows.bookings.promote import MembersToLoad
@@ -80,7 +80,7 @@ async def _sell(connection: Connection, access: Access, wanted: StaffBooking, or
     """Sell what is ordered, inside the transaction of the booking; return why not. A sale locks its member, so all
     members whom the booking may lock are locked before it, by id."""
     await lock.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
-    sold = await sales.sell(connection, access, order)
+    sold = await purchases.sell(connection, access, order)
     return sold if isinstance(sold, Refusal) else None
 
 

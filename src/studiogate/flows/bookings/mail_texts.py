@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.mails import MailKind
-from studiogate.flows.mail_message import Body
+from studiogate.flows.mails import Body
 from studiogate.templating import templates_in
 
 _TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")

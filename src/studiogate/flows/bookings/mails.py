@@ -27,10 +27,8 @@ from studiogate.domain.mails import (
     kind_of,
     late_kind_of,
 )
-from studiogate.flows import mail_message
 from studiogate.flows.bookings import mail_texts
-from studiogate.flows.mail_message import Envelope, Mailbox
-from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
+from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Envelope, Mailbox, write_mail
 from studiogate.storage.bookings import mails
 from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place, Recipient
 from studiogate.storage.db.pool import Connection, Database
@@ -147,7 +145,7 @@ def _message(row: Mapping[str, Any], sender: str, now: datetime) -> EmailMessage
         raise NoAddressError
     content = _content(row)
     envelope = Envelope(row["id"], Mailbox(sender, row["studio"]), Mailbox(row["email"]), mail_texts.subject(content))
-    return mail_message.write(envelope, mail_texts.body(content), now)
+    return write_mail(envelope, mail_texts.body(content), now)
 
 
 def _content(row: Mapping[str, Any]) -> mail_texts.MemberMailContent:

@@ -10,8 +10,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.forms.definition import FieldType
-from studiogate.flows import mail_message
-from studiogate.flows.mail_message import Body, Envelope, Mailbox
+from studiogate.flows.mails import Body, Envelope, Mailbox, write_mail
 from studiogate.templating import templates_in
 
 _TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
@@ -84,7 +83,7 @@ def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> 
         _subject(content),
         Mailbox(content.submitter_email, content.submitter_name or "") if is_notification else None,
     )
-    return mail_message.write(envelope, _body(content.kind, values), now)
+    return write_mail(envelope, _body(content.kind, values), now)
 
 
 def link_message(content: LinkContent, mail_id: UUID, sender: str, now: datetime) -> EmailMessage:
@@ -92,7 +91,7 @@ def link_message(content: LinkContent, mail_id: UUID, sender: str, now: datetime
     values = {"mail": content, "expires_at": _local(content.expires_at, content.timezone)}
     subject = f"{content.studio}: {content.form_title}"
     envelope = Envelope(mail_id, Mailbox(sender, content.studio), Mailbox(content.recipient), subject)
-    return mail_message.write(envelope, _body("form_link", values), now)
+    return write_mail(envelope, _body("form_link", values), now)
 
 
 def _body(template: str, values: Mapping[str, object]) -> Body:

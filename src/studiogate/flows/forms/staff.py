@@ -123,7 +123,7 @@ async def send_link(connection: Connection, access: Access, wanted: FormLinkToSe
     form = await find_form(connection, access, wanted.form_id)
     if form is None:
         return NOT_FOUND
-    email, expires_at = member.profile.email, member.now + wanted.life
+    email, expires_at = member.profile["email"], member.now + wanted.life
     against = await reason_against(connection, access, form, email)
     queued = await link_mails.count_within_the_hour(connection, access, member.id)
     refusal = queue_refusal(email, against, queued)

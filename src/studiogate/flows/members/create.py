@@ -1,11 +1,11 @@
 """Create a member: the part that POST /members and staff share."""
 
 import json
-from dataclasses import dataclass
 from uuid import UUID
 
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import EventType
+from studiogate.domain.fields import Values
 from studiogate.domain.refusals import Code, Refusal, faulty
 from studiogate.flows.changes import emit_event, record_creation_by_key
 from studiogate.flows.leads import BAD_PHONE, phone_in_studio
@@ -14,35 +14,25 @@ from studiogate.storage import members as storage
 from studiogate.storage import people
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.members import NewMember
 
 
-@dataclass(frozen=True, slots=True)
-class MemberToCreate:
-    """A member to be created. Partners always give an email; staff may not know one."""
-
-    email: str | None
-    first_name: str
-    last_name: str
-    phone: str | None = None
-
-
-async def create(connection: Connection, access: Access, wanted: MemberToCreate) -> str | Refusal:
-    """Create a member and convert the lead with the same email. Must run inside a transaction."""
-    phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
-    if wanted.phone and phone is None:
+async def create(connection: Connection, access: Access, given: Values) -> str | Refusal:
+    """Create a member and convert the lead with the same email. Must run inside a transaction. Partners always give an
+    email; staff may not know one."""
+    email, typed = given.get("email"), given.get("phone")
+    phone = await phone_in_studio(connection, access, typed) if typed else None
+    if typed and phone is None:
         return faulty(BAD_PHONE)
-    if wanted.email is not None:
-        await people.lock_email(connection, access, wanted.email)
-    new = NewMember(wanted.email, wanted.first_name, wanted.last_name, phone)
-    wire = await storage.insert_member(connection, access, new)
+    if email is not None:
+        await people.lock_email(connection, access, email)
+    wire = await storage.insert_member(connection, access, {**given, "phone": phone})
     if wire is None:
-        return await member_exists(connection, access, wanted.email)
+        return await member_exists(connection, access, email)
     member_id = UUID(json.loads(wire)["id"])
     await emit_event(connection, access, EventType.MEMBER_CREATED, member_id)
     await record_creation_by_key(connection, access, "member.create", Subject("member", member_id))
-    if wanted.email is not None:
-        await members_appeared(connection, access, [wanted.email])
+    if email is not None:
+        await members_appeared(connection, access, [email])
     return wire
 
 

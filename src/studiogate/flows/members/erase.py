@@ -56,7 +56,7 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
         return Refusal(Code.NOT_FOUND)
     if kept.erased:
         return Refusal(Code.INVALID_TRANSITION, {"from": "erased", "to": "erased"})
-    email = kept.profile.email
+    email = kept.profile["email"]
     await person_rows.lock_emails(connection, access, [] if email is None else [email])
     rows = await person_rows.rows_of_person(connection, access, member_id, email)
     live = await _live_memberships(connection, access, rows.memberships, kept.now)

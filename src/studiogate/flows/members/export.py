@@ -33,7 +33,7 @@ async def export(connection: Connection, access: Access, member_id: UUID) -> Per
     if kept is None:
         return Refusal(Code.NOT_FOUND)
     await record(connection, access, "member.export", "member", member_id)
-    return await person_export.read_person(connection, access, member_id, kept.profile.email)
+    return await person_export.read_person(connection, access, member_id, kept.profile["email"])
 
 
 def safe_name(number: int, filename: str) -> str:

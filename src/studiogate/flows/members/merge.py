@@ -59,9 +59,9 @@ async def merge(connection: Connection, access: Access, kept_id: UUID, merged_id
     refusal = _refusal_of_classes(live, merged_id)
     if refusal is not None:
         return refusal
-    emails = [each for each in (kept.profile.email, other.profile.email) if each is not None]
+    emails = [each for each in (kept.profile["email"], other.profile["email"]) if each is not None]
     await person_rows.lock_emails(connection, access, emails)
-    rows = await person_rows.rows_of_person(connection, access, merged_id, other.profile.email)
+    rows = await person_rows.rows_of_person(connection, access, merged_id, other.profile["email"])
     return await _merge(connection, access, kept, other, rows)
 
 
@@ -93,11 +93,11 @@ async def _merge(
         await members.write_profile(connection, access, kept.id, profile)
         await storage.write_standing(connection, access, kept.id, suspended, joined_notes(notes))
     await _record_end(connection, access, other.id, kept.id)
-    refusal = await lead_follows(connection, access, kept.id, profile.email, other.profile.email)
+    refusal = await lead_follows(connection, access, kept.id, profile["email"], other.profile["email"])
     if refusal is not None:
         return refusal
-    if profile.email is not None:
-        await members_appeared(connection, access, [profile.email])
+    if profile["email"] is not None:
+        await members_appeared(connection, access, [profile["email"]])
     counts = (len(rows.bookings), len(rows.memberships), len(rows.purchases), len(rows.submissions))
     return Merged(kept.id, other.id, *counts)
 

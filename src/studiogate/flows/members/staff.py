@@ -13,8 +13,8 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused, refused_reason
 from studiogate.flows.changes import audited, record_creation, recorded
-from studiogate.flows.members.create import MemberToCreate, member_exists
 from studiogate.flows.members.create import create as create_member
+from studiogate.flows.members.create import member_exists
 from studiogate.flows.members.lead_follows import lead_follows
 from studiogate.flows.members.locked import locked_member
 from studiogate.flows.people import members_appeared
@@ -39,7 +39,7 @@ async def create_within(
     values, faults = read_member(given, await studio.country_of(connection, access))
     if faults:
         return refused(*faults)
-    wire = await create_member(connection, access, MemberToCreate(**values))
+    wire = await create_member(connection, access, values)
     if isinstance(wire, Refusal):
         return wire
     made: dict[str, Any] = json.loads(wire)
@@ -65,34 +65,35 @@ async def change_within(
     kept = await locked_member(connection, access, member_id)
     if isinstance(kept, Refusal):
         return kept
-    profile = kept.profile._replace(**values)
+    profile = {**kept.profile, **values}
     refusal = await _email_refusal(connection, access, kept, profile)
     if refusal is not None:
         return refusal
     subject = Subject("member", member_id)
     async with recorded(connection, access, "member.change", subject):
         await storage.write_profile(connection, access, member_id, profile)
-    refusal = await lead_follows(connection, access, member_id, profile.email, kept.profile.email)
+    refusal = await lead_follows(connection, access, member_id, profile["email"], kept.profile["email"])
     if refusal is not None:
         return refusal
-    if profile.email is not None and _appears(kept.profile, profile):
-        await members_appeared(connection, access, [profile.email])
+    if profile["email"] is not None and _appears(kept.profile, profile):
+        await members_appeared(connection, access, [profile["email"]])
     return await wire_form(connection, access, member_id)
 
 
 async def _email_refusal(connection: Connection, access: Access, kept: KeptMember, profile: Profile) -> Refusal | None:
     """Lock the emails that the member has and will have, and refuse one that another member has."""
-    emails = {kept.profile.email, profile.email} - {None} if _appears(kept.profile, profile) else set()
+    emails = {kept.profile["email"], profile["email"]} - {None} if _appears(kept.profile, profile) else set()
     await person_rows.lock_emails(connection, access, [each for each in emails if each is not None])
-    if profile.email is None:
+    if profile["email"] is None:
         return None
-    owner = await storage.member_with_email(connection, access, profile.email)
-    return None if owner in (None, kept.id) else await member_exists(connection, access, profile.email)
+    owner = await storage.member_with_email(connection, access, profile["email"])
+    return None if owner in (None, kept.id) else await member_exists(connection, access, profile["email"])
 
 
 def _appears(before: Profile, after: Profile) -> bool:
     """Return whether a member with this email appears: by a new email, or by the role of somebody who was a lead."""
-    return after.email != before.email or (before.role == MemberRole.LEAD and after.role != MemberRole.LEAD)
+    was_a_lead = before["role"] == MemberRole.LEAD and after["role"] != MemberRole.LEAD
+    return was_a_lead or bool(after["email"] != before["email"])
 
 
 async def wire_form(connection: Connection, access: Access, member_id: UUID) -> dict[str, object]:

@@ -20,8 +20,6 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import rows as storage
-from studiogate.storage.schedule import spots as spot_rows
-from studiogate.storage.schedule import uses
 
 KIND = "room"
 
@@ -39,7 +37,7 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
         return refusal
     room_id = await rows.create_row(connection, access, KIND, values)
     async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
-        await spot_rows.replace_spots(connection, access, room_id, spots)
+        await storage.replace_spots(connection, access, room_id, spots)
     return Saved(room_id, warnings)
 
 
@@ -77,18 +75,18 @@ async def deactivate(connection: Connection, access: Access, room_id: UUID, stri
 
 async def _change_spots(connection: Connection, access: Access, room_id: UUID, spots: Sequence[Any]) -> Refusal | None:
     """Replace the spots. The room's classes are locked first: a booking that chooses a spot holds its class."""
-    await uses.lock_classes(connection, access, KIND, room_id)
-    kept = await spot_rows.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
+    await storage.lock_classes(connection, access, KIND, room_id)
+    kept = await storage.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
     if kept:
         return Refusal(Code.INVALID_TRANSITION, {"spots_with_bookings": kept})
     async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
-        await spot_rows.replace_spots(connection, access, room_id, spots)
+        await storage.replace_spots(connection, access, room_id, spots)
     return None
 
 
 async def _moved_warnings(connection: Connection, access: Access, room_id: UUID) -> tuple[ScheduleWarning, ...]:
     """Return the warning about a room that is moved to another location while classes at the former one use it."""
-    used = await uses.count_classes(connection, access, KIND, room_id)
+    used = await storage.count_classes(connection, access, KIND, room_id)
     text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} it at its former location."
     return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": used}),) if used else ()
 

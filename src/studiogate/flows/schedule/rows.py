@@ -17,7 +17,7 @@ from studiogate.flows.changes import audited, changing
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.schedule import rows, uses
+from studiogate.storage.schedule import rows
 
 
 class Saved(NamedTuple):
@@ -80,10 +80,10 @@ async def inherited_policy(
     if "policy" not in values:
         yield
         return
-    affected = await uses.lock_classes(connection, access, kind, row_id)
+    affected = await rows.lock_classes(connection, access, kind, row_id)
     async with changing(connection, access, EventType.CLASS_UPDATED, *affected):
         yield
-        await uses.touch_classes(connection, access, affected)
+        await rows.touch_classes(connection, access, affected)
 
 
 async def change_row(
@@ -107,10 +107,10 @@ async def deactivation(
     """
     if values.get("active") is not False:
         return ()
-    series = await uses.count_series(connection, access, *subject)
+    series = await rows.count_series(connection, access, *subject)
     if series:
         return Refusal(Code.INVALID_TRANSITION, {"series": series})
-    used = await uses.count_classes(connection, access, *subject)
+    used = await rows.count_classes(connection, access, *subject)
     if not used:
         return ()
     text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} it. Change or cancel them."
@@ -141,7 +141,7 @@ async def _save(
     fields, given = change
     if await rows.lock_row(connection, access, *subject) is None:
         return NOT_FOUND
-    if await uses.is_used_elsewhere(connection, access, *subject):
+    if await rows.is_used_elsewhere(connection, access, *subject):
         return access.refusal_without_all_locations(Permission.SCHEDULE) or NOT_FOUND
     values = await read_values(connection, access, fields, given)
     if isinstance(values, Refusal):

@@ -8,9 +8,7 @@ from uuid import UUID
 
 from studiogate.domain.access import system_access
 from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, link_path, may_still_be_mailed
-from studiogate.flows import mail_message
-from studiogate.flows.mail_message import Body, Envelope, Mailbox
-from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
+from studiogate.flows.mails import LEASE_SECONDS, Body, ClaimedMail, Envelope, Mailbox, write_mail
 from studiogate.flows.staff.visits import issue_link
 from studiogate.storage import staff
 from studiogate.storage.accounts.links import NOT_NEEDED
@@ -50,7 +48,7 @@ class LinkMail:
         html = [f'<a href="{escape(each)}">{escape(each)}</a>' if each == self.url else escape(each) for each in parts]
         body = Body("\n\n".join(parts) + "\n", "".join(f"<p>{each}</p>\n" for each in html))
         envelope = Envelope(self.id, Mailbox(sender, self.studio), Mailbox(self.recipient), subject)
-        return mail_message.write(envelope, body, now)
+        return write_mail(envelope, body, now)
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int, origin: str) -> list[ClaimedMail]:

@@ -122,7 +122,7 @@ async def export_studio(
             return False
         access = operator_access(studio["studio_id"])
         write(f'{{\n"studio": {await export.studio(connection, access)}')
-        for section in export.ROWS:
+        for section in export.SECTIONS:
             write(f',\n"{section}": [')
             separator = "\n"
             async for row in export.rows(connection, access, section):

@@ -19,7 +19,7 @@ from studiogate.domain.studio_file.parser import Element
 from studiogate.domain.studio_file.rows import GIVEN, RowReader
 from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, STUDIO, VERSIONS
 from studiogate.flows.studio_file.outcome import Counts, studio_change
-from studiogate.storage import logos
+from studiogate.storage import studio
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import apply, checks, stage
 from studiogate.storage.studio_file.diff import RowChange
@@ -205,9 +205,9 @@ class StudioRow:
         """Store or remove the logo, if the file gives one or null; return whether that changed anything."""
         given = self._given()
         logo = given.get("logo")
-        if "logo" not in given or await logos.logo_name(connection, access) == (logo and logo.name):
+        if "logo" not in given or await studio.logo_name(connection, access) == (logo and logo.name):
             return False
         if logo is None:
-            return await logos.remove_logo(connection, access)
-        await logos.write_logo(connection, access, logo)
+            return await studio.remove_logo(connection, access)
+        await studio.write_logo(connection, access, logo)
         return True

@@ -1,15 +1,16 @@
-"""Write rows of the schedule: studios, locations, rooms, class types, instructors and classes.
+"""Write rows of the schedule, replace the spots of a room, and find the classes and series that use a row.
 
 Values arrive as JSON by the names of columns. A change replaces exactly the given columns: PostgreSQL fills a copy of
-the stored row from the JSON, so no statement is put together from names that a caller gave.
-"""
+the stored row from the JSON, so no statement is put together from names that a caller gave."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.schedule.references import Referenced, waiver_form_ids
+from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio import as_json
 
@@ -113,3 +114,97 @@ async def forms_of(connection: Connection, access: Access, values: Mapping[str, 
         "select id from forms where studio_id = $1 and id = any($2::uuid[])", access.studio_id, waiver_form_ids(values)
     )
     return {str(row["id"]) for row in rows}
+
+
+# The classes to come that use a row of a kind.
+USES: Mapping[str, str] = {
+    "location": "c.location_id = $2",
+    "room": "c.room_id = $2",
+    "class_type": "c.class_type_id = $2",
+    "instructor": "c.instructor_id = $2",
+    "studio": "c.studio_id = $2",
+}
+TO_COME = "c.studio_id = $1 and c.status = 'scheduled' and c.start_time > now()"
+# The series that still create classes with a row of a kind.
+SERIES: Mapping[str, str] = {
+    kind: f"""
+        select count(*) from class_series c
+        where c.studio_id = $1 and (c.last_date is null or c.last_date >= current_date) and {uses}"""
+    for kind, uses in USES.items()
+}
+COUNTS: Mapping[str, str] = {
+    kind: f"select count(*) from classes c where {TO_COME} and {uses}" for kind, uses in USES.items()
+}
+CLASS_LOCKS: Mapping[str, str] = {
+    kind: f"select c.id from classes c where {TO_COME} and {uses} order by c.id for no key update"
+    for kind, uses in USES.items()
+}
+# Whether classes to come, or series that have not ended, use a row of a kind outside the locations ($3).
+ELSEWHERE: Mapping[str, str] = {
+    kind: f"""
+        select exists (select from classes c
+                       where {TO_COME} and {uses} and (c.location_id is null or c.location_id <> all($3::uuid[])))
+            or exists (select from class_series c
+                       where c.studio_id = $1 and (c.last_date is null or c.last_date >= current_date) and {uses}
+                         and c.location_id <> all($3::uuid[]))"""
+    for kind, uses in USES.items()
+}
+# Changes nothing but updated_at, which a trigger sets.
+TOUCH = "update classes set visible = visible where studio_id = $1 and id = any($2::uuid[])"
+
+
+async def count_classes(connection: Connection, access: Access, kind: str, row_id: UUID) -> int:
+    """Return how many classes to come use the row."""
+    found: int = await connection.fetchval(COUNTS[kind], access.studio_id, row_id)
+    return found
+
+
+async def count_series(connection: Connection, access: Access, kind: str, row_id: UUID) -> int:
+    """Return how many series that have not ended use the row."""
+    found: int = await connection.fetchval(SERIES[kind], access.studio_id, row_id)
+    return found
+
+
+async def is_used_elsewhere(connection: Connection, access: Access, kind: str, row_id: UUID) -> bool:
+    """Return whether classes to come or series use the row at locations that are not permitted."""
+    if access.location_ids is None:
+        return False
+    return bool(await connection.fetchval(ELSEWHERE[kind], access.studio_id, row_id, list(access.location_ids)))
+
+
+async def lock_classes(connection: Connection, access: Access, kind: str, row_id: UUID) -> list[UUID]:
+    """Lock the classes to come that use the row, ordered by id; return their ids."""
+    return [row["id"] for row in await connection.fetch(CLASS_LOCKS[kind], access.studio_id, row_id)]
+
+
+async def touch_classes(connection: Connection, access: Access, class_ids: list[UUID]) -> None:
+    """Give the classes a new ``updated_at``: partners who ask for what changed must find them."""
+    await connection.execute(TOUCH, access.studio_id, class_ids)
+
+
+# Bookings keep the spot that they were made for, also when they have ended.
+KEPT_SPOTS = """
+    select p.label from room_spots p
+    where p.studio_id = $1 and p.room_id = $2 and p.label <> all($3::text[])
+      and exists (select from bookings b where b.studio_id = $1 and b.class_spot_id = p.id)
+    order by p.label"""
+REMOVE_SPOTS = "delete from room_spots where studio_id = $1 and room_id = $2 and label <> all($3::text[])"
+# The ids and the times of creation are ordered, so the spots keep the order in which they were given.
+WRITE_SPOTS = """
+    insert into room_spots (studio_id, id, room_id, label, x, y)
+    select $1, s.id, $2, s.label, s.x, s.y
+    from unnest($3::uuid[], $4::text[], $5::float8[], $6::float8[]) s(id, label, x, y)
+    on conflict (studio_id, room_id, label) do update set x = excluded.x, y = excluded.y"""
+
+
+async def kept_labels(connection: Connection, access: Access, room_id: UUID, labels: Sequence[str]) -> list[str]:
+    """Return the spots besides ``labels`` that bookings refer to, so that they cannot be removed."""
+    return [row["label"] for row in await connection.fetch(KEPT_SPOTS, access.studio_id, room_id, list(labels))]
+
+
+async def replace_spots(connection: Connection, access: Access, room_id: UUID, spots: Sequence[Any]) -> None:
+    """Make these the room's spots. A spot with a known label stays the same spot."""
+    labels = [spot["label"] for spot in spots]
+    await connection.execute(REMOVE_SPOTS, access.studio_id, room_id, labels)
+    coordinates = [[spot[axis] for spot in spots] for axis in ("x", "y")]
+    await connection.execute(WRITE_SPOTS, access.studio_id, room_id, [new_id() for _ in spots], labels, *coordinates)

@@ -160,8 +160,8 @@ def _differing(table: Table) -> str:
 def _differs(table: Table) -> str:
     if table.append_only:
         return "false"
-    file = ", ".join(column.compared(f"({table.wanted(column)})") for column in table.patched)
-    kept = ", ".join(column.compared(f"t.{column.quoted}") for column in table.patched)
+    file = ", ".join(column.compared.format(f"({table.wanted(column)})") for column in table.patched)
+    kept = ", ".join(column.compared.format(f"t.{column.quoted}") for column in table.patched)
     return f"({file}) is distinct from ({kept})"
 
 

@@ -58,7 +58,7 @@ def _changed(table: Table, shown: Callable[[Column, str], str | None]) -> str:
     for column in table.columns:
         old, new = shown(column, "t"), shown(column, "c")
         if old is not None and new is not None:
-            before, after = (column.compared(f"{row}.{column.quoted}") for row in "tc")
+            before, after = (column.compared.format(f"{row}.{column.quoted}") for row in "tc")
             only_new = "not c.existing and " if column.at_creation else ""
             differs = f"{only_new}{before} is distinct from {after}"
             members.append(f"case when {differs} then '\"{column.name}\":[' || {old} || ',' || {new} || ']' end")

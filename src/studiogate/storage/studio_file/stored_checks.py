@@ -3,7 +3,7 @@
 Every check selects its faults."""
 
 from studiogate.domain.catalog import AGREED, SOLD
-from studiogate.domain.erasure import ADDRESS_DOMAIN
+from studiogate.domain.fields import ERASED_DOMAIN
 from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import CLASS_TYPES, INSTRUCTORS, LOCATIONS, ROOMS
 
@@ -142,7 +142,7 @@ def _merged(table: str, kind: str) -> str:
 
 
 def _address(column: str) -> str:
-    return f"{column} = t.id::text || '@{ADDRESS_DOMAIN}'"
+    return f"{column} = t.id::text || '@{ERASED_DOMAIN}'"
 
 
 FILES = f"""

@@ -1,53 +1,11 @@
-"""Descriptions of the tables that a studio file fills. Their columns follow from the fields of their sections."""
+"""Descriptions of the tables that a studio file fills."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from studiogate.domain.fields import Section, documents, schedule
+from studiogate.domain.fields import Field, Section, schedule
 from studiogate.domain.fields import readers as v
-from studiogate.domain.fields.readers import SHAPES, Reader
-
-# The type of a column by the reader of its field, or else by the shape of what the reader accepts.
-TYPES: Mapping[Reader, str] = {
-    v.identifier: "uuid",
-    v.identifiers: "uuid[]",
-    v.texts: "text[]",
-    v.instant: "timestamptz",
-    v.calendar_date: "date",
-    v.amount: "numeric",
-    v.digest: "bytea",
-    schedule.weekdays: "integer[]",
-    schedule.local_time: "time",
-    documents.form_fields: "json",
-    documents.form_settings: "json",
-}
-TYPES_OF_SHAPES = {
-    "boolean": "boolean",
-    "integer": "integer",
-    "number": "double precision",
-    "object": "jsonb",
-    "array": "jsonb",
-}
-# The tables to which columns refer, by name.
-REFERRED = {
-    "location_id": "locations",
-    "room_id": "rooms",
-    "class_type_id": "class_types",
-    "instructor_id": "instructors",
-    "series_id": "class_series",
-    "class_id": "classes",
-    "class_spot_id": "room_spots",
-    "product_id": "products",
-    "price_id": "prices",
-    "purchase_id": "purchases",
-    "member_id": "members",
-    "membership_id": "memberships",
-    "lead_id": "leads",
-    "form_id": "forms",
-    "booking_id": "bookings",
-}
-# How values are compared: json has no equality, and as jsonb its formatting does not matter.
-COMPARED = {"json": "{0}::jsonb", "numeric": "{0}::text"}
+from studiogate.domain.fields.readers import SHAPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +16,8 @@ class Column:
     name: str
     type: str
     value: str = ""
+    # json has no equality; as jsonb it is compared regardless of formatting.
+    compared: str = "{0}"
     # False for a set in a separate table.
     stored: bool = True
     # True for what only a new row takes from the file.
@@ -69,31 +29,38 @@ class Column:
     def quoted(self) -> str:
         return f'"{self.name}"'
 
-    def compared(self, row: str) -> str:
-        """Return the column of a row (t, c), or a value in parentheses, so that it can be compared."""
-        return COMPARED.get(self.type, "{0}").format(row)
+
+# The types of columns that do not follow from the shape of the values.
+_TYPES = {
+    v.identifier: "uuid",
+    v.identifiers: "uuid[]",
+    v.texts: "text[]",
+    v.amount: "numeric",
+    v.digest: "bytea",
+    schedule.weekdays: "integer[]",
+    schedule.local_time: "time",
+}
+_TYPES_OF_FORMATS = {"date-time": "timestamptz", "date": "date"}
+_TYPES_OF_SHAPES = {"boolean": "boolean", "number": "double precision", "object": "jsonb", "array": "jsonb"}
+
+
+def type_of(field: Field) -> str:
+    """Return the SQL type of a field's column."""
+    shape = SHAPES[field.read]
+    if field.read in _TYPES:
+        return _TYPES[field.read]
+    if shape.get("type") == "integer":
+        return "bigint" if shape["maximum"] > v.MAX_WHOLE else "integer"
+    return _TYPES_OF_FORMATS.get(shape.get("format", "")) or _TYPES_OF_SHAPES.get(shape.get("type", ""), "text")
 
 
 CREATED_AT = Column("created_at", "timestamptz", "coalesce(s.created_at, t.created_at, now())")
 
 
-def columns_of(section: Section, *special: Column) -> tuple[Column, ...]:
-    """Return the columns of a section: one for each of its fields. ``special`` are those that say more than their
-    field, and those without one."""
-    by_name = {column.name: column for column in special}
-    fields = [each for each in section.fields if each.name not in ("id", "revision")]
-    own = [by_name.pop(each.name) if each.name in by_name else _column(each.name, each.read) for each in fields]
-    return (*by_name.values(), *own)
-
-
-def _column(name: str, read: Reader) -> Column:
-    type_ = TYPES.get(read) or TYPES_OF_SHAPES.get(SHAPES[read].get("type", ""), "text")
-    if name == CREATED_AT.name:
-        return CREATED_AT
-    if type_ == "uuid[]":
-        return Column(name, type_, f"array(select distinct unnest(s.{name}) order by 1)", stored=False)
-    large = type_ == "integer" and SHAPES[read].get("maximum", 0) > v.MAX_WHOLE
-    return Column(name, "bigint" if large else type_)
+def plain(field: Field) -> Column:
+    """Return the column of a field that says everything about it."""
+    type_ = type_of(field)
+    return Column(field.name, type_, compared="{0}::text" if type_ == "numeric" else "{0}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +93,10 @@ class Table:
     # What a row is called in a message.
     noun: str
     section: Section
-    columns: tuple[Column, ...]
+    # Columns that say more than their field, or have none. The others follow from the fields of the section.
+    special: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] = field(init=False)
+    references: Mapping[str, str] = field(default_factory=dict)
     uniques: tuple[Unique, ...] = ()
     # Temporary values of unique columns that change, so that rows of one file can exchange their values.
     vacated: Mapping[str, str] = field(default_factory=dict)
@@ -141,10 +111,18 @@ class Table:
     append_only: bool = False
     # True if staff can remove rows for good: a file that was exported before does not bring them back.
     removable: bool = False
-    # True if only the import that creates the studio loads the rows.
+    # True if only the import that creates the studio loads the rows; then they are only added, too.
     history: bool = False
     # The id as SQL over r, where the table has no column of that name.
     identity: str | None = None
+
+    def __post_init__(self) -> None:
+        stated = {column.name: column for column in (*self.special, CREATED_AT)}
+        fields = [each for each in self.section.fields if each.name not in ("id", "revision")]
+        added = (column for column in self.special if column.name not in {each.name for each in fields})
+        columns = (*added, *(stated.get(each.name) or plain(each) for each in fields))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "append_only", self.append_only or self.history)
 
     @property
     def title(self) -> str:
@@ -173,12 +151,6 @@ class Table:
         """The columns of unique constraints, besides the id, that the file can change in a stored row."""
         named = {name for unique in self.uniques for name in unique.columns}
         return tuple(column for column in self.patched if column.stored and column.name in named)
-
-    @property
-    def references(self) -> dict[str, str]:
-        """The tables to which columns refer."""
-        named = [column.name for column in self.columns if column.name in REFERRED]
-        return {name: REFERRED[name] for name in named}
 
     @property
     def revised(self) -> bool:

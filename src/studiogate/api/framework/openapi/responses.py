@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from pydantic.json_schema import models_json_schema
 
 from studiogate import API_VERSION
-from studiogate.api.framework.error_guide import example_body
-from studiogate.api.framework.errors import AUTHENTICATE, RETRYABLE, STATUS
+from studiogate.api.framework.errors import AUTHENTICATE, RETRYABLE, STATUS, example_body
 from studiogate.api.framework.operations import EVERYWHERE, EXAMPLE_REQUEST_ID, Error, ValidationFailure
 from studiogate.domain.refusals import MESSAGES, Code
 

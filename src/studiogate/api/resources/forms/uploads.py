@@ -17,6 +17,7 @@ from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
 from studiogate.storage.forms.uploads import NewUpload
 from studiogate.storage.upload_folder import DiskFullError, IncomingFile, UploadFolder
+from studiogate.web.body import BodyError, BodyLimits
 from studiogate.web.limits import Limit
 from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
 from studiogate.web.response import Answer
@@ -26,6 +27,7 @@ routes = APIRouter(route_class=LeanRoute, tags=["forms"])
 
 # Bytes in addition to the file: delimiters, the headers of parts, the field's key.
 ENVELOPE = 64 * 1024
+UPLOAD = BodyLimits(ENVELOPE, seconds=300.0)
 MAX_FIELD_KEY = 1000
 RETRY_WHEN_FULL = (b"retry-after", b"60")
 BODY = {
@@ -123,10 +125,11 @@ async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> 
         return faulty(Fault(("body",), "multipart", "The Content-Type has no boundary"))
     parts = _Parts(boundary, file, form.largest)
     try:
-        refusal = await caller.request.stream(form.largest + ENVELOPE, parts.take)
-        if refusal is not None:
-            return _file_too_large(form, parts) if refusal.code is Code.BODY_TOO_LARGE else refusal
+        async for chunk in caller.request.chunks(UPLOAD._replace(size=form.largest + ENVELOPE)):
+            parts.take(chunk)
         parts.close()
+    except BodyError as error:
+        return _file_too_large(form, parts) if error.refusal.code is Code.BODY_TOO_LARGE else error.refusal
     except _TooLargeError:
         return _file_too_large(form, parts)
     except MultipartError as error:

@@ -8,10 +8,10 @@ alter table memberships
     add constraint memberships_price_fkey foreign key (studio_id, price_id) references prices (studio_id, id) not valid;
 -- migrate:step
 -- What housekeeping looks for: a planned end, and the end of a period that is not paid.
-create index memberships_cancel_due on memberships (studio_id, cancel_at)
+create index concurrently memberships_cancel_due on memberships (studio_id, cancel_at)
     where status in ('active', 'paused', 'past_due') and cancel_at is not null;
 -- migrate:step
-create index memberships_unpaid_due on memberships (studio_id, current_period_end) where status = 'past_due';
+create index concurrently memberships_unpaid_due on memberships (studio_id, current_period_end) where status = 'past_due';
 
 -- migrate:step
 -- One row per period that a membership was renewed for, with the purchase that pays for it.

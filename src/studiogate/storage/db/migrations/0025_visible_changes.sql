@@ -19,7 +19,9 @@ create or replace trigger touch before update on members for each row
           or old.created_at is distinct from new.created_at)
     execute function touch_updated_at();
 
--- migrate:step
+-- migrate:repeat
 -- Members that came by an import before it converted their leads.
-update leads l set status = 'converted', lifecycle_stage = 'member' from members m
-where m.studio_id = l.studio_id and m.email = l.email and m.role <> 'lead' and l.status <> 'converted';
+update leads set status = 'converted', lifecycle_stage = 'member'
+where (studio_id, id) in (
+    select l.studio_id, l.id from leads l join members m on m.studio_id = l.studio_id and m.email = l.email
+    where m.role <> 'lead' and l.status <> 'converted' limit 500);

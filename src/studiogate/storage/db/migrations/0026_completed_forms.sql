@@ -5,9 +5,12 @@
 
 alter table forms add column completed_version integer;
 
--- migrate:step
+-- migrate:repeat
 -- Events no longer hold the setting notification_emails. Those that do are from now on for keys that may write forms.
 update events set scopes = array_append(scopes, 'forms:write')
-where type in ('form.created', 'form.updated') and not 'forms:write' = any(scopes)
-  and (object -> 'settings' -> 'notification_emails' is not null
-       or previous_attributes -> 'settings' -> 'notification_emails' is not null);
+where (studio_id, id) in (
+    select studio_id, id from events
+    where type in ('form.created', 'form.updated') and not 'forms:write' = any(scopes)
+      and (object -> 'settings' -> 'notification_emails' is not null
+           or previous_attributes -> 'settings' -> 'notification_emails' is not null)
+    limit 500);

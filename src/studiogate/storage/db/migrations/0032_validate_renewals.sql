@@ -4,5 +4,3 @@
 alter table memberships validate constraint memberships_price_fkey;
 -- migrate:step
 alter table credit_ledger validate constraint credit_ledger_delta_of_reason;
--- migrate:step
-alter domain ledger_reason validate constraint known;

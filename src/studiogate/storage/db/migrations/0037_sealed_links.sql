@@ -9,4 +9,4 @@ alter table studio_secrets drop constraint studio_secrets_link_secret_check;
 alter table studio_secrets add constraint studio_secrets_link_secret_check
     check (length(link_secret) in (32, 60)) not valid;
 -- migrate:step
-create index studio_secrets_unsealed on studio_secrets (studio_id) where length(link_secret) = 32;
+create index concurrently studio_secrets_unsealed on studio_secrets (studio_id) where length(link_secret) = 32;

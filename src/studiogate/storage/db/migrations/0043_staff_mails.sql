@@ -14,4 +14,4 @@ alter table mails add constraint mails_kind_check check (kind in (
 alter table mails add constraint mails_account_fkey
     foreign key (studio_id, account_id) references staff_roles (studio_id, account_id) not valid;
 -- migrate:step
-create index mails_of_account on mails (studio_id, account_id) where account_id is not null;
+create index concurrently mails_of_account on mails (studio_id, account_id) where account_id is not null;

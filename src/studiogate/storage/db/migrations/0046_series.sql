@@ -46,7 +46,7 @@ alter table classes
     add column series_revision integer not null default 0,
     add constraint classes_series_fkey foreign key (studio_id, series_id) references class_series (studio_id, id) not valid;
 -- migrate:step
-create unique index classes_of_series on classes (studio_id, series_id, series_date) where series_id is not null;
+create unique index concurrently classes_of_series on classes (studio_id, series_id, series_date) where series_id is not null;
 
 -- migrate:step
 -- Whatever changes a class of a series, except a change of the series itself, which raises series_revision, detaches it.

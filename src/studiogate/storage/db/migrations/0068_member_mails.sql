@@ -29,8 +29,8 @@ alter table mails add constraint mails_to_somebody check (
     and (booking_id is null) = (recipient is not null)) not valid;
 -- migrate:step
 -- One mail per event and booking, whatever happens to the worker.
-create unique index mails_once_per_event on mails (studio_id, event_id, booking_id) where event_id is not null;
+create unique index concurrently mails_once_per_event on mails (studio_id, event_id, booking_id) where event_id is not null;
 -- migrate:step
-create index mails_of_booking on mails (studio_id, booking_id) where booking_id is not null;
+create index concurrently mails_of_booking on mails (studio_id, booking_id) where booking_id is not null;
 -- migrate:step
-create index mails_of_member on mails (studio_id, member_id, created_at) where member_id is not null;
+create index concurrently mails_of_member on mails (studio_id, member_id, created_at) where member_id is not null;

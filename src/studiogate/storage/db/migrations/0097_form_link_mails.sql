@@ -25,4 +25,4 @@ alter table mails add constraint mails_to_somebody check (
         and (booking_id is null) = (recipient is not null)
     end) not valid;
 -- migrate:step
-create index mails_of_form on mails (studio_id, form_id) where form_id is not null;
+create index concurrently mails_of_form on mails (studio_id, form_id) where form_id is not null;

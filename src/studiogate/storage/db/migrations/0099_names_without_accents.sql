@@ -8,9 +8,9 @@ return replace(replace(replace(
     'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe');
 
 -- migrate:step
-create index members_by_folded_last_name on members (studio_id, (folded(last_name) collate "C"), id);
+create index concurrently members_by_folded_last_name on members (studio_id, (folded(last_name) collate "C"), id);
 -- migrate:step
-create index members_by_folded_first_name on members (studio_id, (folded(first_name) collate "C"), id);
+create index concurrently members_by_folded_first_name on members (studio_id, (folded(first_name) collate "C"), id);
 -- migrate:step
-create index members_by_folded_last_part
+create index concurrently members_by_folded_last_part
     on members (studio_id, (folded(substring(last_name from '[^ -]+$')) collate "C"), id) where last_name ~ '[ -]';

@@ -4,7 +4,7 @@ alter table staff_sessions add column device_hash bytea
     constraint staff_sessions_device_hash_check check (octet_length(device_hash) = 32);
 
 -- migrate:step
-create index staff_sessions_of_device on staff_sessions (device_hash, account_id) where device_hash is not null;
+create index concurrently staff_sessions_of_device on staff_sessions (device_hash, account_id) where device_hash is not null;
 
 -- migrate:step
 -- Known devices, links and open sessions are counted apart from strangers. What is stored has a kind of the shorter list

@@ -1,0 +1,201 @@
+"""Actions that are declared: a form, the flow that it runs, what is said afterwards and where it leads.
+
+    Action(
+        "/members/{member_id}/note", Permission.MEMBERS, MEMBER, flows.add_note,
+        title="Add a note", button="Add the note", toast="Added the note.",
+        inputs=[Input("note", "Note", "textarea", required=True, help="Only staff see notes.")],
+    )
+
+A module lists its actions in ``ACTIONS``. GET shows the form, in the drawer or as a page. POST runs the flow with the
+id of the row that the path names and the values of the inputs in their order, then leads to the page that the form
+names as ``next``, else to that of the row. A refusal is shown in the form, with what was typed. An action without a
+title has no form: a button elsewhere sends it. What does not fit is a function with ``@page`` or ``@action`` (page.py).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.console.framework import paging
+from studiogate.console.framework.formats import with_query
+from studiogate.console.framework.inputs import Input, Row
+from studiogate.console.framework.page import Handler, Route, page
+from studiogate.console.framework.posted import SEEN, seen_text, untouched
+from studiogate.console.framework.refusals import Resolution
+from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
+from studiogate.console.framework.run_flow import run
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import refused
+from studiogate.storage.db.pool import Connection
+from studiogate.web.response import Answer
+
+Values = Mapping[str, Any]
+
+
+async def _not_found(request: ConsoleRequest) -> Answer:
+    return request.not_found()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A kind of row that paths name, such as a member: how it is read, where it is shown, how a form names it.
+
+    Templates get the row by the name of its kind, the address of its page as ``base``, and ``values``."""
+
+    name: str
+    read: Callable[[Connection, Access, UUID], Awaitable[Row | None]] | None
+    address: Callable[[Row], str]
+    label: Callable[[Row], str] = lambda _row: ""
+    values: Values = field(default_factory=dict)
+    absent: Handler = _not_found
+
+    async def find(self, connection: Connection, request: ConsoleRequest) -> Row | None:
+        """Return the row that the path names, nothing where an action creates it."""
+        if self.read is None:
+            return {}
+        row_id = request.param_id(f"{self.name}_id")
+        return None if row_id is None else await self.read(connection, request.access, row_id)
+
+    def shown(self, row: Row) -> dict[str, Any]:
+        """Return what templates get about a row."""
+        return {self.name: row, "base": self.address(row), "label": self.label(row), **self.values}
+
+
+NEW = Subject("new", None, lambda _row: "/console/")  # of an action that creates a row
+
+
+# Reads what a page shows besides its row, or says why it is not shown.
+ValuesReader = Callable[[ConsoleRequest, Connection, Row], Awaitable[Values | Refusal]]
+
+
+def page_of(subject: Subject, path: str, needs: Permission, template: str) -> Callable[[ValuesReader], ValuesReader]:
+    """Declare a page about the row that its path names; the function reads what else the template shows."""
+
+    def declare(read: ValuesReader) -> ValuesReader:
+        @page("GET", path, needs)
+        @wraps(read)
+        async def show(request: ConsoleRequest) -> Answer:
+            return await show_about(request, subject, template, read)
+
+        return read
+
+    return declare
+
+
+async def show_about(
+    request: ConsoleRequest, subject: Subject, template: str, read: ValuesReader, **more: object
+) -> Answer:
+    """Show a page about the row that the path names."""
+    async with request.database.connection() as connection:
+        row = await subject.find(connection, request)
+        values = None if row is None else await read(request, connection, row)
+    if row is None or values is None:
+        return await subject.absent(request)
+    if isinstance(values, Refusal):
+        return request.error(values)
+    return request.render(template, **{**subject.shown(row), **values, **more})
+
+
+class Done(NamedTuple):
+    """An action that took effect: the row as it was before, the values of the inputs, what the flow returned."""
+
+    request: ConsoleRequest
+    row: Row
+    given: Values
+    result: Any
+
+
+async def _no_values(_request: ConsoleRequest, _connection: Connection, _row: Row) -> Values:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that staff do with a row by a form or a button, or by which they create one."""
+
+    path: str
+    needs: Permission
+    subject: Subject
+    flow: Callable[..., Awaitable[Any]]
+    toast: str | Callable[[Done], str]
+    title: str = ""
+    button: str = ""
+    kind: str = "primary"  # or danger
+    about: str = ""  # what to know before, above the inputs
+    inputs: Sequence[Input] = ()
+    edits: bool = False  # the form shows the row; the flow gets a mapping of the inputs that were changed
+    template: str = "ui/action.html"
+    values: ValuesReader = _no_values  # what else the form shows
+    is_offered: Callable[[Row], bool] = lambda _row: True
+    leads_to: Callable[[Done], str] | None = None
+    undo: str | Callable[[Done], UndoAction | None] = ""  # of a path beside this one, its last segment
+    resolve: Callable[[ConsoleRequest, Row, Refusal], Resolution | None] = lambda _request, _row, _refusal: None
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        form = Route("GET", self.path, self.needs, partial(_show, self))
+        done = Route("POST", self.path, self.needs, partial(_run, self))
+        return (form, done) if self.title else (done,)
+
+
+async def _show(action: Action, request: ConsoleRequest) -> Answer:
+    """Show the form. After a refusal, ``seen`` still says what it showed first."""
+
+    async def read(request: ConsoleRequest, connection: Connection, row: Row) -> Values | Refusal:
+        values = await action.values(request, connection, row) if action.is_offered(row) else NOT_FOUND
+        if isinstance(values, Refusal):
+            return values
+        hidden = {"next": own_page(request.query.get("next")), paging.AFTER: paging.cursor_of(request)}
+        stored = {each.name: row.get(each.name) or "" for each in action.inputs} if action.edits else {}
+        if stored:
+            hidden[SEEN] = (request.typed or {}).get(SEEN) or seen_text(stored)
+        return {"action": action, "stored": stored, "hidden": hidden, **values}
+
+    return await show_about(request, action.subject, action.template, read)
+
+
+async def _run(action: Action, request: ConsoleRequest) -> Answer:
+    """Run the flow with the values of the form."""
+    async with request.database.connection() as connection:
+        row = await action.subject.find(connection, request)
+    if row is None or not action.is_offered(row):
+        return request.refused(NOT_FOUND)
+    given = _given(action, request.form, row)
+    faults = [each for each in given.values() if isinstance(each, Fault)]
+    named = (request.param_id(f"{action.subject.name}_id"),) if action.subject.read else ()
+    arguments = [given] if action.edits else given.values()
+    result = refused(*faults) if faults else await run(request, action.flow, *named, *arguments)
+    after = own_page(request.form.get("next"))
+    if isinstance(result, Refusal):
+        form = with_query(request.http.path, next=after, after=paging.cursor_of(request))
+        back = form if action.title else after or action.subject.address(row)
+        return request.refused(_by_input(result), back, action.resolve(request, row, result))
+    done = Done(request, row, given, result)
+    leads_to = action.leads_to(done) if action.leads_to else action.subject.address(row)
+    text = action.toast if isinstance(action.toast, str) else action.toast(done)
+    return request.go_to(after or leads_to, text, _undo(action, done))
+
+
+def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, Any]:
+    """Return what was read from each input; of a form that edits a row, from those that were changed."""
+    if not action.edits:
+        return {each.name: each.read(each.name, form.get(each.name, ""), row) for each in action.inputs}
+    same = untouched(form, [each.name for each in action.inputs])
+    changed = [each for each in action.inputs if each.name in form and each.name not in same]
+    return {each.name: each.read(each.name, form[each.name], row) for each in changed}
+
+
+def _by_input(refusal: Refusal) -> Refusal:
+    """Return a refusal whose faults name the inputs of the form, not the members of a JSON body."""
+    faults = [each._replace(loc=each.loc[1:]) if each.loc[:1] == ("body",) else each for each in refusal.faults]
+    return replace(refusal, faults=faults)
+
+
+def _undo(action: Action, done: Done) -> UndoAction | None:
+    if not isinstance(action.undo, str):
+        return action.undo(done)
+    return UndoAction(f"{done.request.http.path.rpartition('/')[0]}/{action.undo}") if action.undo else None
