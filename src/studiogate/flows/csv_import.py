@@ -129,7 +129,8 @@ class _Run:
         await self._translate(records, Translator(self.columns, self.source.mapping, found, clock.now()))
         outcome = await self._import()
         counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection)
-        applied = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
+        is_wanted = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
+        applied = is_wanted and bool(outcome.sections)
         await self._report(applied)
         if applied:
             await storage.keep_external_ids(self.connection, self.access, self.kind.name, self.source.mapping.source)

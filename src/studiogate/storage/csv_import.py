@@ -5,7 +5,7 @@ what becomes of each row. They are dropped with the transaction. In every statem
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studiogate.domain.access import Access
 from studiogate.domain.csv_import.kinds import KINDS, Kind
@@ -191,6 +191,6 @@ async def studio_values(connection: Connection, access: Access) -> Record | None
     )
 
 
-async def named_rows(connection: Connection, access: Access, source: str) -> list[dict[str, Any]]:
+async def named_rows(connection: Connection, access: Access, source: str) -> list[Record]:
     """Return what the rows of a file may name: locations, rooms, class types, instructors and products."""
-    return [dict(row) for row in await connection.fetch(NAMED, access.studio_id, source)]
+    return await connection.fetch(NAMED, access.studio_id, source)

@@ -40,7 +40,7 @@ class StagedRows:
         self.faults = faults
         self._rows: dict[str, list[tuple[int, str, Values]]] = defaultdict(list)
         self._staged: set[str] = set()
-        self._faulty: list[tuple[str, Any]] = []
+        self._faulty: list[tuple[str, UUID | str]] = []
         self._number = 0
         self._waiting = 0
 

@@ -88,10 +88,7 @@ PRICES = Table(
     "prices",
     "price",
     catalog.PRICES,
-    (
-        Column("product_id", "uuid"),
-        _limit("location_ids"),
-    ),
+    (Column("product_id", "uuid"), _limit("location_ids")),
     limits=(Limits("location_ids", "price_locations", "price_id", "location_id", "locations"),),
 )
 MEMBERS = Table(
@@ -162,10 +159,7 @@ LEADS = Table(
     "leads",
     "lead",
     people.LEADS,
-    (
-        Column("status", "text", _STATUS),
-        Column("lifecycle_stage", "text", _STAGE),
-    ),
+    (Column("status", "text", _STATUS), Column("lifecycle_stage", "text", _STAGE)),
     uniques=(Unique(("email",)),),
     vacated={"email": "c.id::text"},
 )
@@ -174,10 +168,7 @@ VERSIONS = Table(
     "form_versions",
     "version of a form",
     forms.VERSIONS,
-    (
-        Column("form_id", "uuid"),
-        Column("fields", "json", compared=_JSON),
-    ),
+    (Column("form_id", "uuid"), Column("fields", "json", compared=_JSON)),
     append_only=True,
     identity="md5(r.form_id || '/' || r.version)::uuid",
 )
@@ -200,10 +191,7 @@ FILES = Table(
     "form_uploads",
     "file",
     forms.FILES,
-    (
-        Column("submission_id", "uuid"),
-        Column("stored_name", "text"),
-    ),
+    (Column("submission_id", "uuid"), Column("stored_name", "text")),
     at_creation={
         "form_id": "(select n.form_id from form_submissions n where n.studio_id = $1 and n.id = c.submission_id)"
     },
