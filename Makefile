@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test coverage matrix battery reliability mutants screenshots schemathesis bench bench-compare lint lint-types lint-source audit format schema openapi lock clean
+.PHONY: help install up browser test coverage matrix battery reliability mutants screenshots schemathesis bench bench-compare lint lint-types lint-source test-modules audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -47,6 +47,7 @@ browser:
 
 # The test processes share what they compile, and the next run finds it.
 test: export PYTHONDONTWRITEBYTECODE :=
+test: BESIDE_LINT := test-modules
 test: lint browser ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10 -m "not battery" $(TESTS)
 
@@ -85,11 +86,15 @@ bench-compare: $(VENV)/dev.stamp ## two runs side by side: make bench-compare A=
 lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the layers, dead code, bandit, the migrations, the lock files
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-types lint-source
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-types lint-source $(BESIDE_LINT)
 
 # Half of the time is mypy's, which uses one core.
 lint-types:
 	$(BIN)/mypy
+
+# Compiled once, beside mypy: otherwise each test process of a fresh clone compiles all of them.
+test-modules:
+	@$(BIN)/python -m pytest --collect-only --quiet $(TESTS) >/dev/null || true
 
 lint-source:
 	$(BIN)/lint-imports --no-logo

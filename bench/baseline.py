@@ -15,8 +15,8 @@ from bench.request import STATUS, given_values
 from bench.server import serve
 from bench.transactions import NEW_ID, PARAMETER, Transaction, transaction_of
 from studiogate.flows.events import Sequencer
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Database
+from studiogate.storage.db.statement import new_id
 
 
 class Baseline:

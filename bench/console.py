@@ -14,9 +14,8 @@ from studiogate import settings as configuration
 from studiogate.console import screens
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
-from studiogate.domain.staff.sessions import Origin
+from studiogate.domain.staff import Grant, Role
+from studiogate.domain.staff.sign_in import Origin
 from studiogate.flows.staff import passwords, roles
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation

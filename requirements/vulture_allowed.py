@@ -104,6 +104,7 @@ _.checked_in_share
 _.day_url
 _.just_now
 _.late_cancellation
+_.waitlist_text
 _.membership_text
 _.seats_not_listed
 _.skip_text

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -204,8 +205,22 @@ def test_export_can_be_imported_and_changes_nothing(service: Service, tmp_path: 
     assert not re.search(r'"(created|updated)": [1-9]', imported.stdout)
 
 
-def test_ctrl_c_stops_everything_and_a_second_start_finds_the_same_studio(tmp_path: Path) -> None:
-    first = Service(tmp_path / "data")
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prepared") / "data"
+    for command in ("migrate", "demo"):
+        assert run(command, "--data", str(folder)).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def demo_folder(prepared: Path, tmp_path: Path) -> Path:
+    """Return a data folder with the demo studio; ``service`` starts on an empty one."""
+    return shutil.copytree(prepared, tmp_path / "data")
+
+
+def test_ctrl_c_stops_everything_and_a_second_start_finds_the_same_studio(demo_folder: Path) -> None:
+    first = Service(demo_folder)
     family = psutil.Process(first.process.pid).children(recursive=True)
     assert family
     key = first.key
@@ -213,8 +228,8 @@ def test_ctrl_c_stops_everything_and_a_second_start_finds_the_same_studio(tmp_pa
     assert "Stopped." in first.log.read_text()
     _, alive = psutil.wait_procs(family, timeout=LONG)
     assert not alive
-    assert not (tmp_path / "data" / "postgres" / "postmaster.pid").exists()
-    second = Service(tmp_path / "data")
+    assert not (demo_folder / "postgres" / "postmaster.pid").exists()
+    second = Service(demo_folder)
     try:
         assert second.key == key
         assert answer_of(second.port, "/partner/v1/studio", key)[0] == 200
@@ -222,24 +237,24 @@ def test_ctrl_c_stops_everything_and_a_second_start_finds_the_same_studio(tmp_pa
         assert second.stop(signal.SIGTERM) == 0
 
 
-def test_kill_9_of_up_leaves_nothing_running_and_the_next_start_works(tmp_path: Path) -> None:
-    first = Service(tmp_path / "data")
+def test_kill_9_of_up_leaves_nothing_running_and_the_next_start_works(demo_folder: Path) -> None:
+    first = Service(demo_folder)
     workers = [each for each in psutil.Process(first.process.pid).children() if "_process" in " ".join(each.cmdline())]
     first.process.kill()
     first.process.wait()
     _, alive = psutil.wait_procs(workers, timeout=LONG)
     assert not alive, "API processes outlived their supervisor"
-    second = Service(tmp_path / "data")
+    second = Service(demo_folder)
     try:
         assert answer_of(second.port, "/partner/v1/studio", second.key)[0] == 200
     finally:
         assert second.stop() == 0
 
 
-def test_a_slow_start_is_announced_when_it_is_ready(tmp_path: Path) -> None:
+def test_a_slow_start_is_announced_when_it_is_ready(demo_folder: Path) -> None:
     """The complaint about a slow start is not the last word: the addresses and the demo key follow."""
     with_little_time = "from studiogate.cli import entry_point, serve; serve.READY_SECONDS = 0.0; entry_point.run()"
-    started = Service(tmp_path / "data", command=(sys.executable, "-c", with_little_time))
+    started = Service(demo_folder, command=(sys.executable, "-c", with_little_time))
     try:
         assert started.text.index("Studiogate does not answer yet") < started.text.index("Demo key:")
     finally:

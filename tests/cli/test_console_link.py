@@ -11,7 +11,7 @@ from studiogate.cli.prepare import console_path
 from studiogate.cli.serve import Shown, _announce
 from studiogate.demo.staff import OWNER
 from studiogate.domain.encryption import Sealer
-from studiogate.domain.staff.sessions import Origin
+from studiogate.domain.staff.sign_in import Origin
 from studiogate.flows.staff import sessions, sign_in
 from studiogate.flows.staff.visits import Visit
 from studiogate.settings import Settings

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.encryption import Sealer
-from studiogate.domain.staff.sessions import Origin
+from studiogate.domain.staff.sign_in import Origin
 from studiogate.flows.staff import passwords, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.sign_in import Credentials

@@ -9,8 +9,7 @@ import pytest
 import segno
 
 from studiogate.domain.refusals import MESSAGES, Code
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.second_factor import step_at, totp_code
 from studiogate.domain.staff.sign_in import LIMITS, Attempt
 from studiogate.domain.staff.tokens import Purpose, link_path

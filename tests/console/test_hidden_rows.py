@@ -14,8 +14,7 @@ from httpx2 import Response
 from studiogate.console import screens
 from studiogate.console.framework.page import Route
 from studiogate.domain.access import operator_access
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
 from tests.console.test_routes import TABLE

@@ -9,7 +9,7 @@ import pytest
 
 from studiogate import clock
 from studiogate.console.app import ConsoleApp
-from studiogate.console.members import erase
+from studiogate.console.members import merge
 from studiogate.flows.staff.set_up import set_up_path
 from studiogate.runtime import Runtime
 from tests.console.test_member_actions import priced
@@ -81,7 +81,7 @@ async def a_move(studio: BookingStudio) -> Form:
 
 
 async def an_erasure(studio: BookingStudio) -> Form:
-    return f"/console/members/{await studio.new_member()}/erase", {"word": erase.WORD}
+    return f"/console/members/{await studio.new_member()}/erase", {"word": merge.WORD}
 
 
 async def a_promotion(studio: BookingStudio) -> Form:

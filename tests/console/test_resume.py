@@ -6,8 +6,7 @@ from html import unescape
 
 import pytest
 
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.flows.staff import sessions
 from tests.support.booking_studio import StudioFactory
 from tests.support.console import ORIGIN, Console, texts

@@ -16,8 +16,7 @@ from studiogate.console.framework import checks
 from studiogate.console.framework.page import Audience
 from studiogate.console.framework.request import Person, is_own_path
 from studiogate.console.framework.templating import ASSETS, find
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.tokens import csrf_token, link_path, new_token
 from studiogate.runtime import Runtime
 from studiogate.web.limits import Limit

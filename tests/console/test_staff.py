@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from tests.support.booking_studio import StudioFactory
 from tests.support.console import ORIGIN, Console, texts
 from tests.support.staff_people import Person

@@ -424,3 +424,19 @@ def test_any_becomes_rarer() -> None:
 def test_every_any_of_an_annotation_is_counted() -> None:
     source = "def f(a: Any, *b: list[Any], **c: Any) -> dict[str, Any]:\n    d: Any = 1\nX: TypeAlias = Sequence[Any]\n"
     assert count_any(ast.parse(source + "e = Any\n")) == 6
+
+
+# From the endpoint to storage, without the rules in ``domain``; docs/locking.md describes it.
+ROAD_OF_A_BOOKING = (
+    "api/resources/bookings/write.py",
+    "api/framework/idempotency.py",
+    *(f"flows/bookings/{name}.py" for name in ("scheduler", "executor", "class_state", "book", "cancel", "promote")),
+    "flows/idempotency.py",
+    *(f"storage/bookings/{name}.py" for name in ("lock", "facts", "create", "cancel", "read")),
+    "storage/idempotency.py",
+)
+
+
+def test_the_road_of_a_booking_is_short() -> None:
+    assert len(ROAD_OF_A_BOOKING) <= 15
+    assert sum(len((PACKAGE / path).read_text().splitlines()) for path in ROAD_OF_A_BOOKING) <= 3000

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings.policy import POLICY_MEMBERS, LateFee, Policy, resolve_policy
-from studiogate.domain.bookings.policy_faults import policy_faults
+from studiogate.domain.bookings.policy import POLICY_MEMBERS, LateFee, Policy, policy_faults, resolve_policy
 from tests.support.booking_facts import NOW, START, without_deadline
 
 FORM = "0b6a1b0e-1f1d-4b0e-9a51-6f7f3f0f5a11"

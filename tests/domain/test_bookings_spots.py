@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studiogate.domain.bookings.eligibility import assigned_spot, free_spots, spot_fault
 from studiogate.domain.bookings.facts import SpotFacts, SpotSelectionMode
-from studiogate.domain.bookings.spots import assigned_spot, free_spots, spot_fault
 from tests.support.booking_facts import a_spot, uid, without_deadline
 
 OPTIONAL, REQUIRED = SpotSelectionMode.OPTIONAL, SpotSelectionMode.REQUIRED

@@ -7,18 +7,22 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import PERMISSIONS, Channel, Role
-from studiogate.domain.staff.roles import Grant, Known, Owner, grant_faults, refusal_without_owner
-from studiogate.domain.staff.sessions import (
+from studiogate.domain.staff import PERMISSIONS, Channel, Grant, Known, Owner, Role, grant_faults, refusal_without_owner
+from studiogate.domain.staff.sign_in import (
     IDLE,
+    LIMITS,
     MAX_USER_AGENT,
     NOTED_EVERY,
     PASSWORD_IS_RECENT,
+    AccountState,
+    Attempt,
     Origin,
     Session,
+    Tried,
+    attempt_key,
+    attempt_refusal,
     studio_to_start_in,
 )
-from studiogate.domain.staff.sign_in import LIMITS, AccountState, Attempt, Tried, attempt_key, attempt_refusal
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

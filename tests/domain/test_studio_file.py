@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from studiogate.domain.fields.readers import Setting
-from studiogate.domain.studio_file.faults import KEPT, Fault, Faults, place_of
-from studiogate.domain.studio_file.rows import GIVEN, RowReader
+from studiogate.domain.studio_file.rows import GIVEN, KEPT, Fault, Faults, RowReader, place_of
 from studiogate.domain.studio_file.sections import EVERY_SECTION, STUDIO
 from tests.support.studio_files import small_studio, uid, with_history
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.studio_file import json_window
-from studiogate.domain.studio_file.faults import Fault
 from studiogate.domain.studio_file.parser import BrokenFileError, Element, read_elements, read_studio
+from studiogate.domain.studio_file.rows import Fault
 from tests.support.studio_files import small_studio
 
 

@@ -10,11 +10,11 @@ from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import FormToken, Role
 from studiogate.flows import staff_flow
-from studiogate.flows.bookings import affected, staff
+from studiogate.flows.bookings import staff
 from studiogate.flows.schedule import closures
 from studiogate.flows.schedule.rows import Given
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from tests.support import booking_studio
 from tests.support.booking_studio import DAY, SOON, BookingStudio
 from tests.support.staff import OF_STAFF, person
@@ -30,7 +30,7 @@ async def test_the_preview_of_a_cancellation_says_what_the_cancellation_does(stu
         await studio.booked(class_id, await studio.new_member(remaining, first_name=first, last_name="M"))
     await studio.imported_booking(await studio.new_class(), await studio.new_member())
     await studio.waits(class_id, await studio.new_member(first_name="Aaron", last_name="M"))
-    found = await affected.by_cancelling(studio.api.connection, studio.access, class_id)
+    found = await staff.affected_by_cancelling(studio.api.connection, studio.access, class_id)
     assert found is not None
     assert [(each.name, each.is_waiting, each.credits_returned) for each in found] == [
         ("Ada M", False, 1),
@@ -48,7 +48,7 @@ async def test_the_preview_of_a_cancellation_says_what_the_cancellation_does(stu
 async def test_a_class_elsewhere_has_no_preview(studio: BookingStudio) -> None:
     limited = person(studio, Role.MANAGER, studio.other_location)
     class_id = await studio.new_class()
-    assert await affected.by_cancelling(studio.api.connection, limited, class_id) is None
+    assert await staff.affected_by_cancelling(studio.api.connection, limited, class_id) is None
 
 
 async def test_moving_names_members_with_another_class_at_the_new_time(studio: BookingStudio) -> None:
@@ -64,7 +64,7 @@ async def test_moving_names_members_with_another_class_at_the_new_time(studio: B
 
     async def overlapping(offset: timedelta) -> set[str]:
         between = (start + offset, start + offset + hour)
-        found = await affected.by_moving(studio.api.connection, studio.access, class_id, between)
+        found = await staff.affected_by_moving(studio.api.connection, studio.access, class_id, between)
         assert len(found) == 3
         return {each.name for each in found if each.overlaps}
 

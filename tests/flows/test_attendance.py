@@ -7,7 +7,7 @@ import pytest
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
-from studiogate.flows.bookings import attendance, staff_bookings
+from studiogate.flows.bookings import staff_bookings
 from tests.flows.test_desk import person
 from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio
@@ -26,11 +26,11 @@ async def soon(studio: BookingStudio, instructor: UUID | None = None) -> UUID:
 async def test_every_mark_is_in_the_audit_log(studio: BookingStudio) -> None:
     booking, connection = await soon(studio), studio.api.connection
     desk = person(studio, Role.FRONT_DESK)
-    assert await attendance.mark(connection, desk, booking, "checked_in") == "checked_in"
-    assert await attendance.mark(connection, desk, booking, "confirmed", undoes="checked_in") == "confirmed"
+    assert await staff_bookings.mark(connection, desk, booking, "checked_in") == "checked_in"
+    assert await staff_bookings.mark(connection, desk, booking, "confirmed", undoes="checked_in") == "confirmed"
     await studio.move((await studio.row("bookings", booking))["class_id"], -1)
-    assert await attendance.mark(connection, desk, booking, "no_show") == "no_show"
-    assert await attendance.mark(connection, desk, booking, "checked_in", undoes="no_show") == "checked_in"
+    assert await staff_bookings.mark(connection, desk, booking, "no_show") == "no_show"
+    assert await staff_bookings.mark(connection, desk, booking, "checked_in", undoes="no_show") == "checked_in"
     entries = await studio.rows("audit_log", f"{OF_STAFF} order by occurred_at")
     assert [(entry["action"], json.loads(entry["changes"])) for entry in entries] == [
         ("booking.check_in", {"status": ["confirmed", "checked_in"]}),
@@ -52,27 +52,27 @@ async def test_an_instructor_marks_their_own_classes_only(studio: BookingStudio)
     ada, ben = [await studio.add("instructors", name=name) for name in ("Ada", "Ben")]
     own, other, nobody = await soon(studio, ada), await soon(studio, ben), await soon(studio)
     connection, access = studio.api.connection, person(studio, Role.INSTRUCTOR, instructor=ada)
-    assert await attendance.mark(connection, access, own, "checked_in") == "checked_in"
+    assert await staff_bookings.mark(connection, access, own, "checked_in") == "checked_in"
     for booking in (other, nobody):
-        assert await attendance.mark(connection, access, booking, "checked_in") == Refusal(Code.NOT_FOUND)
+        assert await staff_bookings.mark(connection, access, booking, "checked_in") == Refusal(Code.NOT_FOUND)
     unknown = person(studio, Role.INSTRUCTOR)
     for booking in (own, nobody):
-        assert await attendance.mark(connection, unknown, booking, "checked_in") == Refusal(Code.NOT_FOUND)
+        assert await staff_bookings.mark(connection, unknown, booking, "checked_in") == Refusal(Code.NOT_FOUND)
     assert len(await studio.rows("audit_log", OF_STAFF)) == 1
 
 
 async def test_a_location_s_desk_marks_its_own_classes_only(studio: BookingStudio) -> None:
     booking, connection = await soon(studio), studio.api.connection
     elsewhere = person(studio, Role.FRONT_DESK, studio.other_location)
-    assert await attendance.mark(connection, elsewhere, booking, "checked_in") == Refusal(Code.NOT_FOUND)
+    assert await staff_bookings.mark(connection, elsewhere, booking, "checked_in") == Refusal(Code.NOT_FOUND)
     here = person(studio, Role.FRONT_DESK, studio.location)
-    assert await attendance.mark(connection, here, booking, "checked_in") == "checked_in"
+    assert await staff_bookings.mark(connection, here, booking, "checked_in") == "checked_in"
 
 
 async def test_who_may_mark_cancel_and_promote(studio: BookingStudio) -> None:
     connection, booking = studio.api.connection, await soon(studio)
     developer = person(studio, Role.DEVELOPER)
-    denied = await attendance.mark(connection, developer, booking, "checked_in")
+    denied = await staff_bookings.mark(connection, developer, booking, "checked_in")
     assert denied == Refusal(Code.PERMISSION_DENIED, {"required_permission": "attendance"})
     instructor = person(studio, Role.INSTRUCTOR)
     for flow in (staff_bookings.cancel_booking, staff_bookings.promote_entry):

@@ -24,6 +24,7 @@ from studiogate.storage.idempotency import IdempotencyKey
 from tests.support import booking_studio
 from tests.support.batch_proxy import BatchProxy
 from tests.support.batches import in_one_batch
+from tests.support.battery import sampled
 from tests.support.booking_studio import BookingStudio, wire_body
 from tests.support.direct_client import DirectResponse
 from tests.support.held_locks import somebody_waits
@@ -236,6 +237,7 @@ async def test_a_fault_inside_a_batch(studio: BookingStudio, fault: str, kind: s
     assert await CHECKS[fault](studio, kind) == []
 
 
+@sampled(3, "faults")
 @pytest.mark.parametrize("kind", list(BATCHES)[2:])
 async def test_a_cut_inside_a_batch_with_refusals(studio: BookingStudio, kind: str) -> None:
     assert await cut(studio, kind) == []
@@ -277,6 +279,7 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
 }
 
 
+@sampled(3, "faults")
 @pytest.mark.parametrize(
     ("fault", "kind", "mistake"),
     [

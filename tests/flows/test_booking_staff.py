@@ -7,8 +7,8 @@ import pytest
 
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import affected, staff, staff_bookings
-from studiogate.flows.bookings import attendance as flow
+from studiogate.flows.bookings import staff, staff_bookings
+from studiogate.flows.bookings import staff_bookings as flow
 from studiogate.flows.members import staff as members
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio, StudioFactory
@@ -62,7 +62,7 @@ async def test_cancelling_a_class_in_progress_keeps_attendance(studio: BookingSt
     await studio.move(class_id, -1)
     await studio.staff(attendance.mark, id_of(here), "checked_in")
     await studio.staff(attendance.mark, id_of(missed), "no_show")
-    foreseen = await affected.by_cancelling(studio.api.connection, studio.access, class_id)
+    foreseen = await staff.affected_by_cancelling(studio.api.connection, studio.access, class_id)
     assert foreseen is not None
     assert {str(each.member_id) for each in foreseen} == {each["member_id"] for each in (unmarked, waiting)}
     done = await studio.staff(staff.cancel_class, class_id)

@@ -14,9 +14,8 @@ import asyncpg
 import pytest
 
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import desk, move, staff_bookings
-from studiogate.flows.bookings.desk import Booked, StaffBooking
-from studiogate.flows.bookings.move import Move, Moved
+from studiogate.flows.bookings import desk, staff_bookings
+from studiogate.flows.bookings.desk import Booked, Move, Moved, StaffBooking
 from studiogate.storage.bookings import lock, read
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio
@@ -65,7 +64,7 @@ def books(studio: BookingStudio, class_id: UUID, member: UUID) -> Work:
 
 
 def moves(studio: BookingStudio, booking: Any, class_id: UUID) -> Work:
-    return lambda connection: move.move_booking(connection, studio.access, Move(UUID(booking["id"]), class_id))
+    return lambda connection: desk.move_booking(connection, studio.access, Move(UUID(booking["id"]), class_id))
 
 
 def cancels(studio: BookingStudio, booking: Any) -> Work:
@@ -176,7 +175,7 @@ async def test_without_the_order_they_would_deadlock(studio: BookingStudio, monk
             await both_hold_one.wait()
         return locked
 
-    monkeypatch.setattr(move, "sorted", list, raising=False)
+    monkeypatch.setattr(desk, "sorted", list, raising=False)
     monkeypatch.setattr(lock, "lock_class", lock_and_meet)
     async with connected(studio) as left, connected(studio) as right:
         works = [moves(studio, one, second)(left), moves(studio, two, first)(right)]

@@ -10,8 +10,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
-from studiogate.flows.bookings import move
-from studiogate.flows.bookings.move import MOVED, Move, Moved
+from studiogate.flows.bookings import desk
+from studiogate.flows.bookings.desk import MOVED, Move, Moved
 from tests.flows.test_desk import person
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio
@@ -28,7 +28,7 @@ def id_of(booking: Any) -> UUID:
 async def refused(studio: BookingStudio, wanted: Move, access: Access | None = None) -> Refusal:
     """Attempt a move that must be refused and change nothing; return the refusal."""
     before = await everything(studio)
-    done = await move.move_booking(studio.api.connection, access or studio.access, wanted)
+    done = await desk.move_booking(studio.api.connection, access or studio.access, wanted)
     assert isinstance(done, Refusal), done
     assert await everything(studio) == before
     return done
@@ -43,7 +43,7 @@ async def test_a_move_with_its_events_and_audit_entries(studio: BookingStudio) -
     member = UUID(held["member_id"])
     await studio.sql("delete from events where studio_id = $1")
     reason = Override(reason="The bike is broken")
-    done: Moved = await studio.staff(move.move_booking, Move(id_of(held), new_class, override=reason))
+    done: Moved = await studio.staff(desk.move_booking, Move(id_of(held), new_class, override=reason))
     new = done.booked.booking
     assert new == await studio.get(f"/bookings/{new['id']}")
     assert (new["class_id"], new["member_id"], new["status"]) == (str(new_class), str(member), "confirmed")
@@ -74,7 +74,7 @@ async def test_a_move_with_its_events_and_audit_entries(studio: BookingStudio) -
 
 async def test_a_move_without_a_reason_says_so_on_the_receipt(studio: BookingStudio) -> None:
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
-    done = await studio.staff(move.move_booking, Move(id_of(booking), await studio.new_class()))
+    done = await studio.staff(desk.move_booking, Move(id_of(booking), await studio.new_class()))
     assert done.receipt["reason"] == MOVED
 
 
@@ -83,14 +83,14 @@ async def test_a_move_at_the_same_hour_and_within_the_daily_limit(studio: Bookin
     start, member = booking_studio.utc(2031, 5, 5, 16), await studio.new_member(1)
     await studio.policy("studios", max_bookings_per_day=1)
     booking = await studio.booked(await studio.new_class(start=start), member)
-    await studio.staff(move.move_booking, Move(id_of(booking), await studio.new_class(start=start)))
+    await studio.staff(desk.move_booking, Move(id_of(booking), await studio.new_class(start=start)))
     assert await studio.credits(member) == 0
 
 
 async def test_a_waiting_member_is_moved_to_a_place(studio: BookingStudio) -> None:
     old_class, _ = await studio.full_class()
     first, second = [await studio.waits(old_class, await studio.new_member()) for _ in range(2)]
-    done = await studio.staff(move.move_booking, Move(id_of(first), await studio.new_class()))
+    done = await studio.staff(desk.move_booking, Move(id_of(first), await studio.new_class()))
     assert (done.booked.booking["status"], done.receipt["credits_returned"]) == ("confirmed", 0)
     assert await studio.positions(second) == [1]
 
@@ -99,7 +99,7 @@ async def test_a_move_to_a_waitlist(studio: BookingStudio) -> None:
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
     full, _ = await studio.full_class()
     assert (await refused(studio, Move(id_of(booking), full))).code is Code.CLASS_FULL
-    done = await studio.staff(move.move_booking, Move(id_of(booking), full, join_waitlist=True))
+    done = await studio.staff(desk.move_booking, Move(id_of(booking), full, join_waitlist=True))
     assert done.booked.booking["status"] == "waitlisted"
     assert await studio.credits(UUID(booking["member_id"])) == 10
 
@@ -114,7 +114,7 @@ async def test_the_credit_follows_where_the_membership_does_not_reach(studio: Bo
     refusal = await refused(studio, Move(id_of(booking), elsewhere))
     assert refusal.code is Code.MEMBERSHIP_NOT_VALID_FOR_CLASS
     override = Override(wanted=True, reason="The studio is flooded")
-    done = await studio.staff(move.move_booking, Move(id_of(booking), elsewhere, override=override))
+    done = await studio.staff(desk.move_booking, Move(id_of(booking), elsewhere, override=override))
     assert done.booked.overridden == (Code.MEMBERSHIP_NOT_VALID_FOR_CLASS,)
     new = await studio.row("bookings", done.booked.booking["id"])
     old = await studio.row("bookings", booking["id"])

@@ -12,7 +12,7 @@ from studiogate.domain.mails import MailKind
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
 from studiogate.flows import studio as studio_flow
-from studiogate.flows.bookings import mail_switches
+from studiogate.flows.bookings import mails
 from studiogate.flows.schedule import class_types, instructors, locations, rooms
 from studiogate.flows.schedule.rows import Given
 from tests.support import booking_studio
@@ -126,7 +126,7 @@ async def test_staff_limited_to_a_location_cannot_change_what_concerns_all(studi
         assert (await refused(studio, flow, given, access=limited)).code is Code.PERMISSION_DENIED
     assert (await refused(studio, studio_flow.store_logo, png(), access=limited)).code is Code.PERMISSION_DENIED
     assert (await refused(studio, studio_flow.remove_logo, access=limited)).code is Code.PERMISSION_DENIED
-    switching = await refused(studio, mail_switches.switch_mails, MailKind.BOOKED, False, access=limited)
+    switching = await refused(studio, mails.switch_mails, MailKind.BOOKED, False, access=limited)
     assert switching.code is Code.PERMISSION_DENIED
 
 

@@ -224,7 +224,7 @@ class Rounds:
 
 
 @pytest.mark.parametrize("why", [NotExecuted.CLASS_BLOCKED, NotExecuted.BLOCKED])
-async def test_what_is_alone_has_its_turn_although_others_return(
+async def test_what_is_alone_is_executed_although_others_return(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, why: NotExecuted
 ) -> None:
     rounds = Rounds(desk, monkeypatch)
@@ -234,7 +234,7 @@ async def test_what_is_alone_has_its_turn_although_others_return(
     await end(others)
 
 
-async def test_a_studio_has_its_turn_although_classes_of_another_return(
+async def test_a_studio_is_executed_although_classes_of_another_return(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rounds = Rounds(desk, monkeypatch)
@@ -448,11 +448,11 @@ def many_alone(own: Any) -> Any:
 
 
 async def starved_class(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    await test_what_is_alone_has_its_turn_although_others_return(desk, monkeypatch, NotExecuted.CLASS_BLOCKED)
+    await test_what_is_alone_is_executed_although_others_return(desk, monkeypatch, NotExecuted.CLASS_BLOCKED)
 
 
 async def starved_member(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    await test_what_is_alone_has_its_turn_although_others_return(desk, monkeypatch, NotExecuted.BLOCKED)
+    await test_what_is_alone_is_executed_although_others_return(desk, monkeypatch, NotExecuted.BLOCKED)
 
 
 async def two_alone(_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,7 +502,7 @@ MISTAKES: dict[str, tuple[str, Any]] = {
         ("deadlines wait for a slot", test_who_waited_for_too_long_is_refused_whatever_the_slots_do),
         ("who was passed over is forgotten", starved_class),
         ("who was passed over is forgotten", starved_member),
-        ("who was passed over is forgotten", test_a_studio_has_its_turn_although_classes_of_another_return),
+        ("who was passed over is forgotten", test_a_studio_is_executed_although_classes_of_another_return),
         ("every slot waits for what was locked", two_alone),
     ],
 )

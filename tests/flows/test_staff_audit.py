@@ -4,8 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.flows.staff import passwords, second_factor, sessions, sign_in
 from studiogate.storage.accounts import links
 from tests.support import booking_studio, staff_people

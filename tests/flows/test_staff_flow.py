@@ -15,8 +15,8 @@ from studiogate.flows.changes import audited
 from studiogate.flows.staff_flow import RepeatedFormError
 from studiogate.storage import audit
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 

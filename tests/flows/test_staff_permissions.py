@@ -23,10 +23,10 @@ pytestmark = pytest.mark.anyio
 STUDIO = UUID(int=1)
 
 FLOWS = {
-    "bookings.attendance.mark": Permission.ATTENDANCE,
+    "bookings.staff_bookings.mark": Permission.ATTENDANCE,
     "bookings.desk.book_for_member": Permission.BOOKINGS,
-    "bookings.mail_switches.switch_mails": Permission.STUDIO,
-    "bookings.move.move_booking": Permission.BOOKINGS,
+    "bookings.mails.switch_mails": Permission.STUDIO,
+    "bookings.desk.move_booking": Permission.BOOKINGS,
     "bookings.staff_bookings.cancel_booking": Permission.BOOKINGS,
     "bookings.staff_bookings.promote_entry": Permission.BOOKINGS,
     "bookings.staff.cancel_class": Permission.SCHEDULE,

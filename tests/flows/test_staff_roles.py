@@ -7,8 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import MAX_STAFF, Grant
+from studiogate.domain.staff import MAX_STAFF, Grant, Role
 from studiogate.flows.staff import operators, passwords, roles
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation

@@ -30,10 +30,10 @@ studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 # The actions in the audit log, then the types of the events.
 TRACES: dict[str, tuple[set[str], set[str]]] = {
-    "bookings.attendance.mark": ({"booking.check_in"}, {"booking.updated"}),
+    "bookings.staff_bookings.mark": ({"booking.check_in"}, {"booking.updated"}),
     "bookings.desk.book_for_member": ({"booking.create"}, {"booking.created"}),
-    "bookings.mail_switches.switch_mails": ({"studio.switch_mails"}, set()),
-    "bookings.move.move_booking": (
+    "bookings.mails.switch_mails": ({"studio.switch_mails"}, set()),
+    "bookings.desk.move_booking": (
         {"booking.create", "booking.move"},
         {"booking.cancelled", "booking.created", "booking.updated", "waitlist.updated"},
     ),
@@ -242,10 +242,10 @@ NOT_IN_PART = ("permission_denied", "permission_denied")  # needs all locations
 OF_NO_LOCATION = ("not_found", "not_found")  # what has no location is not theirs
 UNNAMED = ("validation_error", None)  # a location that is not theirs is no location
 LIMITED: dict[str, tuple[str, str | None]] = {
-    "bookings.attendance.mark": HERE_ONLY,
+    "bookings.staff_bookings.mark": HERE_ONLY,
     "bookings.desk.book_for_member": HERE_ONLY,
-    "bookings.mail_switches.switch_mails": NOT_IN_PART,
-    "bookings.move.move_booking": HERE_ONLY,
+    "bookings.mails.switch_mails": NOT_IN_PART,
+    "bookings.desk.move_booking": HERE_ONLY,
     "bookings.staff.cancel_class": HERE_ONLY,
     "bookings.staff.change_capacity": HERE_ONLY,
     "bookings.staff_bookings.cancel_booking": HERE_ONLY,

@@ -8,8 +8,8 @@ from studiogate import clock
 from studiogate.domain.webhooks.retry_schedule import Attempted, judge
 from studiogate.flows import deliveries as flow
 from studiogate.flows.deliveries import Claimed, Settled
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Database
+from studiogate.storage.db.statement import new_id
 from tests.support.deadlines import LONG
 from tests.support.held_locks import until_blocked
 from tests.support.webhook_studio import WebhookStudio, webhook_studio

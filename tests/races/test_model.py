@@ -43,8 +43,8 @@ from studiogate.flows.bookings import cancel as cancellation_flow
 from studiogate.flows.bookings import executor, promote
 from studiogate.runtime import Runtime
 from studiogate.storage import audit, event_changes
+from studiogate.storage.bookings import create as promote_entry
 from studiogate.storage.bookings import facts
-from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.db import pool
 from tests.support.battery import Tally, battery, sized
 from tests.support.direct_client import DirectResponse, ask

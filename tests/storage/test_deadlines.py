@@ -9,7 +9,7 @@ import pytest
 
 from studiogate import clock
 from studiogate.api.health import Health
-from studiogate.storage.db import deadlines, driver
+from studiogate.storage.db import driver
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError, UnknownOutcomeError
 from tests.support.postgres_proxy import Proxy, proxy_of
 
@@ -33,7 +33,7 @@ async def proxy(url: str) -> AsyncIterator[Proxy]:
 async def pool(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """Yield a pool whose timer is driven by the tests (``tick``), so that they do not depend on real time."""
     made = Database(proxy.url, 3)
-    monkeypatch.setattr(deadlines, "TICK_SECONDS", 86_400.0)
+    monkeypatch.setattr(driver, "TICK_SECONDS", 86_400.0)
     yield made
     proxy.resume()
     await made.close()
@@ -69,7 +69,7 @@ def tick(pool: Database, times: int) -> None:
 
 def test_the_deadline_is_a_little_above_the_servers_own() -> None:
     pool = Database("postgresql://nowhere", 1)
-    assert maximum_silent_ticks(pool) * deadlines.TICK_SECONDS == 6.0
+    assert maximum_silent_ticks(pool) * driver.TICK_SECONDS == 6.0
     assert Database("postgresql://nowhere", 1, statement_timeout="1500ms")._watch._maximum_silent_ticks == 5
     assert Database("postgresql://nowhere", 1, statement_timeout="0")._watch._maximum_silent_ticks is None
 
@@ -160,7 +160,7 @@ async def test_the_timer_runs_while_a_connection_is_open(url: str) -> None:
 
 async def test_a_hung_server_is_noticed_by_the_timer(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here the real timer runs."""
-    monkeypatch.setattr(deadlines, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(driver, "TICK_SECONDS", 0.01)
     pool = Database(proxy.url, 1)
     await backend(pool)
     proxy.hang()
@@ -177,7 +177,7 @@ async def test_connections_do_not_live_for_ever(pool: Database, monkeypatch: pyt
     async with pool.connection() as connection:
         used = await connection.fetchval(BACKEND)
         now = clock.monotonic()
-        later = deadlines.LIFETIME_SECONDS + deadlines.STAGGERED * deadlines.STAGGER_SECONDS
+        later = driver.LIFETIME_SECONDS + driver.STAGGERED * driver.STAGGER_SECONDS
         monkeypatch.setattr(clock, "monotonic", lambda: now + later)
         pool._watch.tick()
         assert pool._open == 1, "idle ones go at once"
@@ -190,7 +190,7 @@ async def test_connections_do_not_live_for_ever(pool: Database, monkeypatch: pyt
 async def test_connections_are_not_all_replaced_at_once(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     await warm(pool)
     now = clock.monotonic()
-    monkeypatch.setattr(clock, "monotonic", lambda: now + deadlines.LIFETIME_SECONDS + 1)
+    monkeypatch.setattr(clock, "monotonic", lambda: now + driver.LIFETIME_SECONDS + 1)
     pool._watch.tick()
     assert pool._open == 2
 

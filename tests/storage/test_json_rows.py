@@ -8,9 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.storage.db.ids import read_id
-from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection, connect
+from studiogate.storage.db.statement import json_rows, read_id
 
 pytestmark = pytest.mark.anyio
 READ = "select * from json_to_recordset($1::json) as each(number integer, value {})"

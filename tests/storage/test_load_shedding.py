@@ -66,7 +66,7 @@ def test_idle_time_is_not_part_of_the_estimate(time: Time) -> None:
     assert estimate.would_time_out(int(MAX_WAIT_SECONDS / MAX_STEP) + 1)
 
 
-def test_a_part_of_a_turn_counts_as_such(time: Time) -> None:
+def test_a_partly_executed_batch_counts_as_such(time: Time) -> None:
     """Of each turn, only half is done: whoever joins the queue waits for twice as many."""
     estimate = WaitEstimate()
     for _ in range(400):

@@ -19,10 +19,10 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.schedule.series import Days
-from studiogate.flows.bookings import book as booking_flow
-from studiogate.flows.bookings import cancel
+from studiogate.flows.bookings import previews
+from studiogate.flows.bookings.book import BookClass
 from studiogate.storage import catalog, class_changes, keys, leads, members, purchases, studio
-from studiogate.storage.bookings import affected, history, lock, read, roster
+from studiogate.storage.bookings import lock, read, roster, staff
 from studiogate.storage.db.pool import SESSION, Connection
 from studiogate.storage.forms import read as forms
 from studiogate.storage.schedule import classes, copy_week, day, week
@@ -505,9 +505,9 @@ async def test_what_a_booking_looks_at(large: Large) -> None:
     recorder.plans.clear()
     connection = recorder.as_connection
     booking = await large.row("bookings", "status = 'confirmed' and start_time > now()")
-    wanted = booking_flow.BookClass(booking["class_id"], booking["member_id"])
-    assert isinstance(await booking_flow.validate(connection, access, wanted), dict)
-    assert isinstance(await cancel.preview(connection, access, str(booking["id"])), str)
+    wanted = BookClass(booking["class_id"], booking["member_id"])
+    assert isinstance(await previews.validate_booking(connection, access, wanted), dict)
+    assert isinstance(await previews.preview_cancellation(connection, access, str(booking["id"])), str)
     async with recorder.connection.transaction():
         await lock.lock_class(connection, access, booking["class_id"])
         people = ([booking["member_id"]], [booking["class_id"]], 100)
@@ -538,8 +538,8 @@ async def test_the_week_of_the_console(large: Large) -> None:
         await classes.read_class(connection, access, booking["class_id"])
         await classes.list_series(connection, access, place, now.date())
         await classes.read_seats(connection, access, [booking["class_id"]])
-        await affected.read_holders(connection, access, booking["class_id"])
-        await affected.other_bookings(connection, access, booking["class_id"], between)
+        await staff.read_holders(connection, access, booking["class_id"])
+        await staff.other_bookings(connection, access, booking["class_id"], between)
         found += [
             f"{each.statement} {each.mode} {fault}"
             for each in recorder.plans
@@ -566,8 +566,8 @@ async def test_what_the_front_desk_reads(large: Large) -> None:
         await day.free_spots(connection, access, chosen["id"])
         await roster.seats_of_class(connection, access, chosen["id"], begins)
         await roster.waiting_for_class(connection, access, chosen["id"], begins)
-        placed = await history.placed_bookings(connection, access, chosen["id"])
-        await history.actions_on(connection, access, [chosen["id"], *(each.id for each in placed)])
+        placed = await roster.placed_bookings(connection, access, chosen["id"])
+        await roster.actions_on(connection, access, [chosen["id"], *(each.id for each in placed)])
         await class_changes.changed_since(connection, access, 0)
         assert len(recorder.plans) >= 20
         found += [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)]

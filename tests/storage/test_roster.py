@@ -9,9 +9,9 @@ import pytest
 
 from studiogate.domain.bookings.roster import OpenFees, RosterWarning, roster_warnings
 from studiogate.domain.bookings.states import BookingStatus
-from studiogate.flows.bookings import attendance, staff_bookings
+from studiogate.flows.bookings import staff_bookings
 from studiogate.storage import class_changes, event_numbering
-from studiogate.storage.bookings import history, read, roster
+from studiogate.storage.bookings import read, roster
 from studiogate.storage.bookings.roster import Seat
 from studiogate.storage.sales_list import PurchaseFilters, list_purchases
 from studiogate.storage.schedule import day
@@ -41,7 +41,7 @@ async def test_a_day_at_one_location_or_at_all(studio: BookingStudio) -> None:
     there = await studio.new_class(2 * HOUR, title="Flow", location_id=studio.other_location, room_id=None)
     nowhere = await studio.new_class(3 * HOUR, title="Park", location_id=None, room_id=None)
     booking = await studio.booked(here, await studio.new_member())
-    await studio.staff(attendance.mark, UUID(booking["id"]), "checked_in")
+    await studio.staff(staff_bookings.mark, UUID(booking["id"]), "checked_in")
     begins = await studio.now()
     ends = begins + timedelta(days=1)
 
@@ -180,11 +180,11 @@ async def test_the_waitlist_by_position_with_skip_reasons(studio: BookingStudio)
     assert (waiting.person.name, waiting.position, waiting.skip_reason) == ("Poor X", 1, "insufficient_credits")
 
 
-async def history_of(studio: BookingStudio, class_id: UUID) -> tuple[dict[str, Any], list[history.Action]]:
+async def history_of(studio: BookingStudio, class_id: UUID) -> tuple[dict[str, Any], list[roster.ClassAction]]:
     connection = studio.api.connection
-    placed = await history.placed_bookings(connection, studio.access, class_id)
+    placed = await roster.placed_bookings(connection, studio.access, class_id)
     subjects = [class_id, *(each.id for each in placed), *(each.entry_id for each in placed if each.entry_id)]
-    return {each.name: each for each in placed}, await history.actions_on(connection, studio.access, subjects)
+    return {each.name: each for each in placed}, await roster.actions_on(connection, studio.access, subjects)
 
 
 async def test_the_history_names_partners_and_people(studio: BookingStudio) -> None:
@@ -192,7 +192,7 @@ async def test_the_history_names_partners_and_people(studio: BookingStudio) -> N
     key = (await studio.rows("credentials"))[0]["name"]
     waits = await studio.waits(class_id, await studio.new_member(first_name="Second", last_name="X"))
     await studio.cancelled(booking["id"])
-    await studio.staff(attendance.mark, UUID(waits["id"]), "checked_in")
+    await studio.staff(staff_bookings.mark, UUID(waits["id"]), "checked_in")
     last = await studio.waits(class_id, await studio.new_member(first_name="Third", last_name="X"))
     await studio.staff(staff_bookings.cancel_booking, UUID(last["id"]), "no time")
     placed, actions = await history_of(studio, class_id)

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
-from studiogate.flows.bookings import attendance as flow
-from studiogate.flows.bookings.attendance import Mark
+from studiogate.flows.bookings import staff_bookings as flow
+from studiogate.flows.bookings.staff_bookings import Mark
 from studiogate.storage.db.pool import Connection
 
 BEGUN = """

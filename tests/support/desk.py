@@ -21,8 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from studiogate import clock, demo
 from studiogate.cli.demo import ensure
 from studiogate.domain.access import operator_access
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.tokens import link_path
 from studiogate.flows.staff import operators, roles
 from studiogate.flows.staff.roles import Invitation

@@ -13,9 +13,8 @@ from argon2 import PasswordHasher
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
-from studiogate.domain.staff.sessions import Origin
+from studiogate.domain.staff import Grant, Role
+from studiogate.domain.staff.sign_in import Origin
 from studiogate.flows.staff import hashing, passwords, roles, sessions, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation, Invited

@@ -17,7 +17,7 @@ from studiogate import settings
 from studiogate.domain.access import Access, Scope, operator_access
 from studiogate.domain.keys import credential_access
 from studiogate.flows import events, webhooks
-from studiogate.flows.bookings.attendance import Mark
+from studiogate.flows.bookings.staff_bookings import Mark
 from studiogate.runtime import Runtime
 from studiogate.worker.webhooks import Deliverer
 from tests.support import attendance

@@ -14,7 +14,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import memberships, purchases
 from studiogate.flows import studio as studio_flows
-from studiogate.flows.bookings import desk, mail_switches
+from studiogate.flows.bookings import desk, mails
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.staff import cancel_class
 from studiogate.flows.members import staff
@@ -121,7 +121,7 @@ async def make_whole_studio(connection: Connection, folder: Path) -> WholeStudio
     await _make_schedule(studio)
     await _sell(studio)
     await _keep_people(studio)
-    await studio.do(mail_switches.switch_mails, MailKind.BOOKED, False)
+    await studio.do(mails.switch_mails, MailKind.BOOKED, False)
     row = "external_id,first_name,last_name,email\nE-1,Ext,Ernal,ext@example.com\n"
     await imported(connection, mapping_of("members"), row)
     for table in (each.name for each in TABLES if each.revised):  # so that all revisions have risen

@@ -14,7 +14,6 @@ from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILS_PER_HOUR, UNTRUE, MailKind
 from studiogate.flows import doctor, events, studio_file
-from studiogate.flows.bookings import mail_switches
 from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.changes import emit_event
 from studiogate.flows.people import members_appeared
@@ -105,11 +104,11 @@ async def test_events_older_than_a_day_are_no_news(mail_studio: MailStudio) -> N
 
 async def test_a_switch_stops_a_kind_and_does_not_bring_old_news(mail_studio: MailStudio) -> None:
     member, _ = await mail_studio.member()
-    await mail_studio.studio.staff(mail_switches.switch_mails, MailKind.BOOKED, False)
+    await mail_studio.studio.staff(member_mails.switch_mails, MailKind.BOOKED, False)
     first = await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
     await mail_studio.queue()
     assert await mail_studio.kinds() == []
-    await mail_studio.studio.staff(mail_switches.switch_mails, MailKind.BOOKED, True)
+    await mail_studio.studio.staff(member_mails.switch_mails, MailKind.BOOKED, True)
     await mail_studio.queue()
     assert await mail_studio.kinds() == []
     await mail_studio.studio.cancelled(first["id"])
@@ -129,7 +128,7 @@ async def test_a_test_studio_sends_what_was_switched_on(mail_studio: MailStudio)
     first = await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
     await mail_studio.queue()
     assert await mail_studio.kinds() == []
-    await mail_studio.studio.staff(mail_switches.switch_mails, MailKind.BOOKING_CANCELLED, True)
+    await mail_studio.studio.staff(member_mails.switch_mails, MailKind.BOOKING_CANCELLED, True)
     await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
     await mail_studio.studio.cancelled(first["id"])
     await mail_studio.queue()

@@ -9,8 +9,8 @@ import pytest
 from studiogate import clock
 from studiogate.domain.mails import UNTRUE
 from studiogate.flows import housekeeping
-from studiogate.flows.bookings import attendance, staff, staff_bookings
 from studiogate.flows.bookings import mails as member_mails
+from studiogate.flows.bookings import staff, staff_bookings
 from tests.support import booking_studio
 from tests.support.mail_studio import MailStudio, html_of, mail_studio, text_of
 from tests.support.smtp_server import smtp_server
@@ -143,7 +143,7 @@ async def test_changes_that_members_need_not_know_send_nothing(mail_studio: Mail
     await mail_studio.change_class(class_id, description="x")
     await mail_studio.studio.staff(staff.change_capacity, class_id, 20)
     await mail_studio.studio.move(class_id, 30)
-    await mail_studio.studio.staff(attendance.mark, UUID(booking["id"]), "checked_in")
+    await mail_studio.studio.staff(staff_bookings.mark, UUID(booking["id"]), "checked_in")
     await mail_studio.queue()
     assert await mail_studio.kinds() == ["booked"]
 

@@ -11,9 +11,8 @@ import pytest
 
 from studiogate import settings
 from studiogate.domain.access import operator_access
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
-from studiogate.domain.staff.sessions import Origin
+from studiogate.domain.staff import Grant, Role
+from studiogate.domain.staff.sign_in import Origin
 from studiogate.flows import mails
 from studiogate.flows.staff import mails as staff_mails
 from studiogate.flows.staff import operators, passwords, roles, sessions, sign_in

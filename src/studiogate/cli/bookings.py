@@ -13,8 +13,8 @@ from studiogate.cli.lists import add_list
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.overrides import Override, can_override
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import attendance, desk, move, staff_bookings
-from studiogate.flows.bookings.attendance import Mark
+from studiogate.flows.bookings import desk, staff_bookings
+from studiogate.flows.bookings.staff_bookings import Mark
 from studiogate.storage.db.pool import Connection
 
 bookings = Group("Book, cancel or move for a member, check in, mark as no-show.")
@@ -70,10 +70,10 @@ def move_booking(
     reason: ReceiptReason = None,
 ) -> None:
     """Move a booking to another class: cancelled free of charge here, booked there, or nothing happens."""
-    wanted = move.Move(booking_id, class_id, join_waitlist, spot, Override(override, reason))
+    wanted = desk.Move(booking_id, class_id, join_waitlist, spot, Override(override, reason))
 
-    async def action(connection: Connection, access: Access) -> move.Moved:
-        moved = await move.move_booking(connection, access, wanted)
+    async def action(connection: Connection, access: Access) -> desk.Moved:
+        moved = await desk.move_booking(connection, access, wanted)
         if isinstance(moved, Refusal):
             raise _problem(moved, {"booking_id": booking_id, "class_id": class_id}, waits=join_waitlist)
         return moved
@@ -163,7 +163,9 @@ def no_show(call: InStudio, booking_id: RowId, undo: Undo = False) -> None:
 def _mark(call: InStudio, booking_id: UUID, marks: tuple[Mark, Mark | None]) -> None:
     status, undoes = marks
     done = call.act(
-        "booking", booking_id, lambda c, access: attendance.mark(c, access, booking_id, status, undoes=undoes)
+        "booking",
+        booking_id,
+        lambda c, access: staff_bookings.mark(c, access, booking_id, status, undoes=undoes),
     )
     call.show({"id": str(booking_id), "status": done}, f"The booking is {done} now.")
 

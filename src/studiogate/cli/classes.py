@@ -32,8 +32,7 @@ from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import EARLIEST_DATE, LATEST_DATE
 from studiogate.domain.instants import LocalTimeError, instant_text, only_instant
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
-from studiogate.domain.schedule.series_fields import CLOSURE, NEW_SERIES, SERIES
+from studiogate.domain.schedule.fields import CLASS, CLOSURE, NEW_CLASS, NEW_SERIES, SERIES
 from studiogate.domain.staff_input import Fields
 from studiogate.flows.bookings import staff as flow
 from studiogate.flows.schedule import classes as class_flow

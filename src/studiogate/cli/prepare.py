@@ -17,8 +17,7 @@ from studiogate.demo import SLUG
 from studiogate.demo.staff import OWNER
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.tokens import link_path
 from studiogate.flows.staff import operators, roles, set_up
 from studiogate.flows.staff.operators import SIGN_IN_LINK

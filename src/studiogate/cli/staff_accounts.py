@@ -11,8 +11,7 @@ from studiogate.cli.lists import table_of
 from studiogate.domain.access import Access
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.tokens import link_path
 from studiogate.flows.staff import operators, roles
 from studiogate.flows.staff.operators import RESET_LINK, SIGN_IN_LINK, LinkKind

@@ -22,7 +22,7 @@ from studiogate.cli.context import (
 )
 from studiogate.cli.files import IMPORT, opened, progress_bars, written
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.studio_file.faults import STALE
+from studiogate.domain.studio_file.rows import STALE
 from studiogate.domain.studio_file.schema import studio_file_schema
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome

@@ -19,12 +19,12 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.staff_input import Fields
 from studiogate.flows import studio as studio_flow
-from studiogate.flows.bookings import mail_switches
+from studiogate.flows.bookings import mails as mail_switches
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage import operator_lists
 from studiogate.storage.bookings import mails as mail_storage
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import worker_sends
 from studiogate.web.public_address import known_address
 

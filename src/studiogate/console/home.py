@@ -1,10 +1,23 @@
-"""The console's own address leads to the first page that the person's role permits; an empty studio's to its first
-steps."""
+"""The console's first page, and the search over pages, members and classes.
 
-from studiogate.console.framework.page import Audience, page
+The console's own address leads to the first page that the person's role permits, in an empty studio to its first steps.
+The search is the palette that Ctrl-K opens, and a page without JavaScript. Every group of hits has its own limit and
+shows only what the role permits. What is searched for may be a name: it is sent in the body of a POST and is part of no
+address (docs/decisions/0018).
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from studiogate.console.framework.formats import day_and_time
+from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.staff import Permission
+from studiogate.storage import member_search
 from studiogate.storage.console import count_first_rows
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.member_list import MemberFilters
+from studiogate.storage.schedule.read import find_classes
 from studiogate.web.response import Answer
 
 
@@ -22,3 +35,109 @@ async def _is_empty(request: ConsoleRequest) -> bool:
     async with request.database.connection() as connection:
         rows = await count_first_rows(connection, request.access)
     return not rows.classes and not rows.members
+
+
+# Search over pages, members and classes: the palette that Ctrl-K opens, and a page without JavaScript.
+#
+# Every group has its own limit and shows only what the person's role permits. What is searched for may be a name: it is
+# sent in the body of a POST and is part of no address (docs/decisions/0018).
+
+PER_GROUP = 6
+MAX_TEXT = 100
+MAX_WORDS = 6
+
+
+class Hit(NamedTuple):
+    label: str
+    detail: str
+    href: str
+
+
+class Found(NamedTuple):
+    """The hits of one group."""
+
+    title: str
+    hits: Sequence[Hit]
+
+
+# Pages that are not in the menu, with the permission that they need.
+OTHER_PAGES: Sequence[tuple[Permission | None, Hit]] = (
+    (Permission.IMPORT, Hit("Import a file", "CSV or studio file", "/console/import")),
+    (Permission.STUDIO, Hit("First steps", "import, invite, partner key", "/console/welcome")),
+    (None, Hit("Your account", "password, sessions, studio, colours", "/console/account")),
+)
+Words = list[str]
+Finder = Callable[[ConsoleRequest, Connection, Words], Awaitable[Found]]
+
+
+@page("GET", "/search", Audience.SIGNED_IN)
+async def show_search(request: ConsoleRequest) -> Answer:
+    """Show the field, and all pages."""
+    return await _search(request, "")
+
+
+@action("POST", "/search", Audience.SIGNED_IN)
+async def search(request: ConsoleRequest) -> Answer:
+    return await _search(request, request.form.get("q", "").strip()[:MAX_TEXT])
+
+
+async def _search(request: ConsoleRequest, text: str) -> Answer:
+    words = text.split()[:MAX_WORDS]
+    groups = [found for found in [_pages(request, words), *await _records(request, words)] if found.hits]
+    if request.is_fragment:
+        return request.fragment("search/_hits.html", text=text, groups=groups)
+    return request.render("search/search.html", text=text, groups=groups)
+
+
+async def _records(request: ConsoleRequest, words: Words) -> list[Found]:
+    """Return the rows that match; without a word there are none, rather than arbitrary ones."""
+    if not words:
+        return []
+    async with request.database.connection() as connection:
+        return [await finder(request, connection, words) for path, finder in FINDERS if _has_page(request, path)]
+
+
+def _has_page(request: ConsoleRequest, path: str) -> bool:
+    return any(entry.path == path and entry.is_for(request.may) for entry in request.navigation)
+
+
+def _pages(request: ConsoleRequest, words: Words) -> Found:
+    pages = [Hit(each.label, "", each.href) for each in request.navigation if each.is_for(request.may)]
+    others = [hit for permission, hit in OTHER_PAGES if permission is None or request.may(permission)]
+    return Found("Pages", [each for each in [*pages, *others] if _matches(f"{each.label} {each.detail}", words)])
+
+
+def _matches(text: str, words: Words) -> bool:
+    return all(word.casefold() in text.casefold() for word in words)
+
+
+async def _classes(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
+    if not request.may(Permission.SCHEDULE_READ):
+        return Found("Classes", ())
+    classes = await find_classes(connection, request.access, words, PER_GROUP)
+    hits = [
+        Hit(
+            each.title,
+            " · ".join(filter(None, (day_and_time(each.start_time, each.timezone), each.location, each.instructor))),
+            f"/console/classes/{each.id}",
+        )
+        for each in classes
+    ]
+    return Found("Classes", hits)
+
+
+async def _members(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
+    found = await member_search.search(connection, request.access, " ".join(words), MemberFilters(), (None, PER_GROUP))
+    hits = [
+        Hit(
+            each["name"],
+            " · ".join(filter(None, (each["email"], each["phone"], each["product"]))),
+            f"/console/members/{each['id']}",
+        )
+        for each in found.members
+    ]
+    return Found("Members", hits)
+
+
+# A group is searched if the page of its menu entry exists and the role permits it.
+FINDERS: Sequence[tuple[str, Finder]] = (("/members", _members), ("/today", _classes))

@@ -5,9 +5,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from studiogate import clock
-from studiogate.console.framework.actions import Action, Done, Subject
+from studiogate.console.framework.actions import Action, Done, Form, Subject
 from studiogate.console.framework.formats import money, with_query
-from studiogate.console.framework.inputs import REQUIRED_REASON, Input, Row, optional_amount
+from studiogate.console.framework.inputs import REQUIRED_REASON, Input, optional_amount
 from studiogate.console.framework.page import page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
@@ -89,6 +89,8 @@ def _place(request: ConsoleRequest) -> UUID | None:
 
 PURCHASE = Subject(
     "purchase",
+    "/sales/purchases/{purchase_id}",
+    Permission.SALES,
     sales_list.read_purchase,
     lambda _row: PATH,
     lambda row: f"{row['member']} · {row['product']}",
@@ -98,11 +100,7 @@ PURCHASE = Subject(
 BACK = {PurchaseStatus.COMPLETED: "failed", PurchaseStatus.FAILED: "paid"}
 
 
-def _is_fee(purchase: Row) -> bool:
-    return bool(purchase["product_type"] == ProductType.FEE)
-
-
-def _mark(segment: str, status: PurchaseStatus) -> Action:
+def _mark(name: str, status: PurchaseStatus) -> Action:
     async def mark(connection: Connection, access: Access, purchase_id: UUID) -> PurchaseStatus | Refusal:
         return await flows.mark(connection, access, purchase_id, status)
 
@@ -115,36 +113,28 @@ def _mark(segment: str, status: PurchaseStatus) -> Action:
         path = f"{PATH}/purchases/{done.row['id']}"
         return UndoAction(f"{path}/{BACK[status]}", {"next": here}) if was in BACK else None
 
-    path = f"/sales/purchases/{{purchase_id}}/{segment}"
-    return Action(path, Permission.SALES, PURCHASE, mark, text, undo=undo)
+    return Action(PURCHASE, name, mark, text, undo=undo)
 
 
 ACTIONS = (
     _mark("paid", PurchaseStatus.COMPLETED),
     _mark("failed", PurchaseStatus.FAILED),
     Action(
-        "/sales/purchases/{purchase_id}/refund",
-        Permission.SALES,
         PURCHASE,
+        "refund",
         flows.refund,
         lambda done: f"Refunded {money(done.result.refunded_amount, done.row['currency'])} in all.",
-        title="Record a refund",
-        button="Record the refund",
-        inputs=[Input("amount", "Amount", read=optional_amount), REQUIRED_REASON],
-        template="sales/refund.html",
+        [Input("amount", "Amount", read=optional_amount), REQUIRED_REASON],
+        Form("Record a refund", "Record the refund", template="sales/refund.html"),
     ),
     Action(
-        "/sales/purchases/{purchase_id}/waive",
-        Permission.SALES,
         PURCHASE,
+        "waive",
         flows.waive_fee,
         lambda done: f"Waived the fee of {money(done.row['amount_total'], done.row['currency'])}.",
-        title="Waive the fee",
-        button="Waive the fee",
-        kind="danger",
-        inputs=[REQUIRED_REASON],
-        template="sales/payment.html",
-        is_offered=_is_fee,
+        [REQUIRED_REASON],
+        Form("Waive the fee", "Waive the fee", kind="danger", template="sales/payment.html"),
+        is_offered=lambda purchase: bool(purchase["product_type"] == ProductType.FEE),
         leads_to=lambda _done: f"{PATH}/fees",
     ),
 )

@@ -2,42 +2,27 @@
 
 from collections.abc import Sequence
 
-from studiogate.console import home, palette, sales, staff
-from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
-from studiogate.console.desk import attendance, booking, class_page, live, today, waiver, walk_in
+from studiogate.console import home, sales, staff
+from studiogate.console.account import links, profile, resume, sign_in
+from studiogate.console.desk import booking, class_page, live, today, waiver, walk_in
 from studiogate.console.framework.page import ROUTES, Route
-from studiogate.console.members import actions, book, downloads, erase, forms, lists, merge, sell
+from studiogate.console.members import actions, book, downloads, forms, lists, merge, sell
 from studiogate.console.members import profile as member_profile
-from studiogate.console.schedule import (
-    cancel_class,
-    change_class,
-    class_pages,
-    closure_pages,
-    copy_pages,
-    new_class,
-    series_pages,
-    week_page,
-)
+from studiogate.console.schedule import change_class, class_pages, closure_pages, copy_pages, series_pages, week
 from studiogate.console.set_up import first_studio, imports
 
 SCREENS = (
     home,
-    palette,
     sign_in,
     links,
-    forgotten,
     resume,
     profile,
-    second_factor,
-    theme,
     first_studio,
     imports,
     staff,
-    week_page,
+    week,
     class_pages,
-    new_class,
     change_class,
-    cancel_class,
     copy_pages,
     series_pages,
     closure_pages,
@@ -49,10 +34,8 @@ SCREENS = (
     forms,
     downloads,
     merge,
-    erase,
     sales,
     today,
-    attendance,
     booking,
     walk_in,
     waiver,

@@ -15,8 +15,7 @@ from studiogate.demo.seed import Seed
 from studiogate.demo.staff import FRONT_DESK, MANAGER, STAFF, Colleague
 from studiogate.domain.access import Access, Scope, operator_access, staff_access
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.staff import PERMISSIONS, Channel, Staff
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import PERMISSIONS, Channel, Grant, Staff
 from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
 from studiogate.storage.db.pool import Connection

@@ -10,7 +10,7 @@ from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import memberships, purchases
-from studiogate.flows.bookings import attendance, desk, executor
+from studiogate.flows.bookings import desk, executor, staff_bookings
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.desk import StaffBooking
@@ -37,12 +37,12 @@ async def a_partner_cancels(day: Day) -> object:
 
 async def somebody_arrives(day: Day) -> object:
     booking_id = day.booking("Freya Nilsen", day.session(SOON))
-    return await attendance.mark(day.connection, day.desk, booking_id, "checked_in")
+    return await staff_bookings.mark(day.connection, day.desk, booking_id, "checked_in")
 
 
 async def somebody_was_there_after_all(day: Day) -> object:
     booking_id = day.booking("Oluwaseun Bakare", day.session(UNDER_WAY))
-    return await attendance.mark(day.connection, day.desk, booking_id, "checked_in", undoes="no_show")
+    return await staff_bookings.mark(day.connection, day.desk, booking_id, "checked_in", undoes="no_show")
 
 
 async def somebody_walks_in(day: Day) -> object:

@@ -16,8 +16,8 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog
 from studiogate.storage import studio as studios
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 NOT_PERMITTED = Refusal(Code.PERMISSION_DENIED, {"required_permission": Permission.CATALOG.value})
 

@@ -29,8 +29,8 @@ from studiogate.domain.csv_import.translate import Translator
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.studio_file.faults import Faults, row_of
 from studiogate.domain.studio_file.parser import Element
+from studiogate.domain.studio_file.rows import Faults, row_of
 from studiogate.flows.csv_rows import csv_field, decided_row, place_of, placed, shown, staged_row
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.flows.studio_file.load import analyze, conflict_message, settle

@@ -10,10 +10,10 @@ from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.matching import Facts, Row, Verdict, decide
 from studiogate.domain.csv_import.records import UnreadableFileError
 from studiogate.domain.csv_import.translate import DERIVED, Translated
-from studiogate.domain.studio_file.faults import Fault
+from studiogate.domain.studio_file.rows import Fault
 from studiogate.storage import csv_import as storage
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Record
+from studiogate.storage.db.statement import new_id
 
 _PLACE = re.compile(r"line ([0-9]+)(?:\.(.+))?")
 

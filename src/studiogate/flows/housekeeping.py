@@ -1,7 +1,8 @@
 """Changes that are due because time passes. Each step is small, safe to repeat and safe to run on several machines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
@@ -113,42 +114,13 @@ async def _extend_series(database: Database, studio_id: UUID, series_id: UUID) -
         return await series_classes.extend(connection, system_access(studio_id), series_id)
 
 
-async def forget_expired_keys(database: Database) -> int:
-    """Delete remembered results after 24 hours, in small batches."""
-    return await _sweep_studios(database, housekeeping.studios_with_expired_keys, idempotency.sweep)
-
-
-async def forget_form_tokens(database: Database) -> int:
-    """Delete the tokens of forms that were sent days ago."""
-    return await _sweep_studios(database, form_tokens.studios_with_old_tokens, form_tokens.sweep)
-
-
-async def forget_old_events(database: Database) -> int:
-    """Delete events from the log after 30 days, together with their deliveries."""
-    return await _sweep_studios(database, events.studios_with_old_events, events.sweep)
-
-
-async def forget_old_audit_entries(database: Database) -> int:
-    """Delete entries of the audit log after 400 days."""
-    return await _sweep_studios(database, audit.studios_with_old_entries, audit.sweep)
-
-
-async def forget_old_requests(database: Database) -> int:
-    """Delete entries of the request log after 7 days. ``flows.request_log`` deletes those that are too many."""
-    return await _sweep_studios(database, request_log.studios_with_old_requests, request_log.sweep)
-
-
-async def forget_old_deliveries(database: Database) -> int:
-    """Delete old deliveries. Tests and redeliveries have their own age."""
-    return await _sweep_studios(database, deliveries.studios_with_old_deliveries, deliveries.sweep)
-
-
 async def forget_deleted_endpoints(database: Database) -> int:
     """Delete the rows of deleted endpoints that have no deliveries any more."""
     async with database.transaction() as connection:
         return await endpoints.sweep_deleted(connection, BATCH)
 
 
+Step = Callable[[Database], Coroutine[object, None, int]]
 Sweep = Callable[[Connection, Access, int], Awaitable[int]]
 
 
@@ -172,15 +144,19 @@ async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
             return done
 
 
-async def forget_mails(database: Database) -> int:
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with_old_mails(connection)
-    return await for_each_studio(due, lambda studio_id: _forget_mails(database, studio_id))
+def _sweeping(studios: Callable[[Connection], Awaitable[list[UUID]]], sweep: Sweep) -> Step:
+    return partial(_sweep_studios, studios=studios, sweep=sweep)
 
 
-async def _forget_mails(database: Database, studio_id: UUID) -> int:
-    async with database.transaction() as connection:
-        return await mails.forget(connection, system_access(studio_id), BATCH)
+# What is deleted when it is old. The number of days or hours is in the statements that find it.
+forget_expired_keys = _sweeping(housekeeping.studios_with_expired_keys, idempotency.sweep)
+forget_form_tokens = _sweeping(form_tokens.studios_with_old_tokens, form_tokens.sweep)
+forget_old_events = _sweeping(events.studios_with_old_events, events.sweep)
+forget_old_audit_entries = _sweeping(audit.studios_with_old_entries, audit.sweep)
+# ``flows.request_log`` deletes those that are too many.
+forget_old_requests = _sweeping(request_log.studios_with_old_requests, request_log.sweep)
+forget_old_deliveries = _sweeping(deliveries.studios_with_old_deliveries, deliveries.sweep)
+forget_mails = _sweeping(housekeeping.studios_with_old_mails, mails.forget)
 
 
 async def forget_uploads(database: Database, folder: UploadFolder) -> int:

@@ -28,8 +28,8 @@ from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.storage import leads as storage
 from studiogate.storage import studio
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.leads import KeptLead, LeadChange, NewLead
 
 DEFAULT_SOURCE = "partner_api"

@@ -24,8 +24,8 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog, memberships, purchases, sales
 from studiogate.storage import studio as studios
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.purchases import FoundPurchase, NewPurchase
 from studiogate.storage.sales import NewMembership
 

@@ -18,8 +18,8 @@ from studiogate.flows import retry
 from studiogate.flows.changes import audited, record, record_creation
 from studiogate.storage import event_changes, event_numbering, events, secret_key
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"

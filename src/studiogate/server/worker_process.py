@@ -19,10 +19,8 @@ from studiogate.server.http_server import AdminApp, QuietServer, server_config
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
 from studiogate.telemetry import metrics
-from studiogate.worker.event_numbering import number_forever
-from studiogate.worker.housekeeping import sweep_forever
+from studiogate.worker.housekeeping import measure_forever, number_forever, sweep_forever
 from studiogate.worker.mail import mail_forever
-from studiogate.worker.queue_metrics import measure_forever
 from studiogate.worker.webhooks import Deliverer
 
 log = structlog.get_logger()

@@ -7,9 +7,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
 from studiogate.domain.audit import DAYS_KEPT, changed_fields
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.db.statement import Statement
+from studiogate.storage.db.statement import Statement, new_id
 
 # The table of each kind of subject; its rows are compared before and after a change.
 TABLES: Mapping[str, str] = {

@@ -4,8 +4,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import read_id
 
 # Events read at once; a reader that is further behind reloads everything.
 MAX_EVENTS = 500

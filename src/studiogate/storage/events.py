@@ -17,8 +17,8 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import DAYS_KEPT, EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
 from studiogate.storage.resources import (
     BOOKING,

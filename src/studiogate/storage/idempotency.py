@@ -18,9 +18,8 @@ import asyncpg
 
 from studiogate.domain.access import Access
 from studiogate.domain.retention import IDEMPOTENCY_KEY_HOURS
-from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
-from studiogate.storage.db.statement import Statement
+from studiogate.storage.db.statement import Statement, json_rows
 from studiogate.storage.people import EMAIL_LOCK
 
 KEPT = f"interval '{IDEMPOTENCY_KEY_HOURS} hours'"  # from completion, by the database's clock

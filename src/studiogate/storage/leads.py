@@ -12,10 +12,8 @@ from studiogate.domain.leads import LeadContact, first_state
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.audit import changes_by_key, recorded_for_keys
-from studiogate.storage.db.ids import new_id
-from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
-from studiogate.storage.db.statement import Statement
+from studiogate.storage.db.statement import Statement, json_rows, new_id
 from studiogate.storage.events import announced
 from studiogate.storage.idempotency import ANSWERS, Answer, answer_rows, check_stored, stored_answers
 from studiogate.storage.paging import Filter, read_one, read_page

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.retention import MAIL_DAYS
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 QUEUE = """
     insert into mails (studio_id, id, submission_id, kind, recipient)

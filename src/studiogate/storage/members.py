@@ -11,8 +11,8 @@ from studiogate.domain.members import NEW_MEMBER, Profile
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff_input import NO_SETTING
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.paging import Filter, Parent, read_one, read_page
 from studiogate.storage.resources import MEMBER, MEMBERSHIP
 

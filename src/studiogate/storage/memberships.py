@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.memberships import Interval, MembershipState, RecurringPrice, Renewal
-from studiogate.storage.db.ids import new_id, read_id
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
+from studiogate.storage.db.statement import new_id, read_id
 from studiogate.storage.housekeeping import DUE
 
 STATE = ", ".join(f"s.{column}" for column in MembershipState._fields)

@@ -6,9 +6,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.request_log import FIRST_FAILURE, KEPT, KEPT_PER_STUDIO, KeyRequests
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.db.statement import Statement
+from studiogate.storage.db.statement import Statement, new_id
 
 INSERT = Statement("""
     insert into request_log (studio_id, id, credential_id, occurred_at, method, route, status, code, milliseconds,

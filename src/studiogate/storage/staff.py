@@ -5,10 +5,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant, Known, Owner
-from studiogate.storage.db.ids import new_id
+from studiogate.domain.staff import Grant, Known, Owner, Role
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
 
 LOCK_STUDIO = "select slug from studios where studio_id = $1 for no key update"

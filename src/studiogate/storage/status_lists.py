@@ -11,8 +11,7 @@ from studiogate.domain import membership_changes, memberships, purchases
 from studiogate.domain.bookings import states
 from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.forms import submissions
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import UNLIMITED
+from studiogate.domain.staff import UNLIMITED, Role
 
 
 def _literals(statuses: Iterable[StrEnum]) -> str:

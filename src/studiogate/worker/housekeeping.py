@@ -1,19 +1,29 @@
-"""Run housekeeping in the background: every step periodically; one that fails is logged and retried."""
+"""Everything that the clock does, besides mails (``worker.mail``) and webhooks (``worker.webhooks``):
+
+    every 20 s    the steps of housekeeping, one after the other (``steps_of``)
+    every 0.5 s   number the events of processes that died between the commit and the numbering
+    every 10 s    measure the queues of mails and webhook deliveries: their length and age
+
+What fails is logged and tried again in the next round.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
 import structlog
 
 from studiogate import telemetry
-from studiogate.flows import housekeeping, mails, secret_key
+from studiogate.flows import events, housekeeping, mails, secret_key
+from studiogate.flows.housekeeping import Step
 from studiogate.runtime import Runtime
-from studiogate.storage.db.pool import Database
+from studiogate.storage import queue_metrics
 from studiogate.storage.upload_folder import UploadFolder
+from studiogate.telemetry import metrics
 
 EVERY_SECONDS = 20.0  # well within the minute in which a free seat must go to a waiting member
-Step = Callable[[Database], Awaitable[int]]
+NUMBER_SECONDS = 0.5
+QUEUES_SECONDS = 10.0  # counting the queues is not free; sampling the process is
 log = structlog.get_logger()
 
 
@@ -45,3 +55,33 @@ def steps_of(runtime: Runtime) -> dict[str, Step]:
     steps |= {name: partial(step, folder=folder) for name, step in housekeeping.FILE_STEPS.items()}
     steps["link secrets sealed"] = partial(secret_key.seal_links, sealer=runtime.sealer)
     return steps
+
+
+async def number_forever(runtime: Runtime) -> None:
+    while True:
+        try:
+            await events.number_all(runtime.database)
+        except Exception as error:
+            log.warning("events not numbered", problem=telemetry.problem_of(error))
+        await asyncio.sleep(NUMBER_SECONDS)
+
+
+async def measure_forever(runtime: Runtime, sample: Callable[[], None]) -> None:
+    while True:
+        await measure_once(runtime)
+        for _ in range(int(QUEUES_SECONDS / metrics.SAMPLE_SECONDS)):
+            sample()
+            await asyncio.sleep(metrics.SAMPLE_SECONDS)
+
+
+async def measure_once(runtime: Runtime) -> None:
+    try:
+        async with runtime.database.connection() as connection:
+            measured = await queue_metrics.measure(connection)
+            metrics.LATE_MAILS.set((await queue_metrics.mail_trouble(connection)).late)
+    except Exception as error:
+        log.warning("queues not measured", problem=telemetry.problem_of(error))
+        return
+    for queue, (length, age) in measured.items():
+        metrics.QUEUE_LENGTH.labels(queue).set(length)
+        metrics.QUEUE_AGE.labels(queue).set(age)

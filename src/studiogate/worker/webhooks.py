@@ -19,8 +19,8 @@ from studiogate.flows import deliveries
 from studiogate.flows.deliveries import Claimed, Settled
 from studiogate.flows.webhooks import purpose_of
 from studiogate.runtime import Runtime
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Database
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.notifications import Listener
 from studiogate.worker.webhook_sender import Sender
 

@@ -21,12 +21,10 @@ from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.sales import Order
-from studiogate.domain.staff import Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Role
 from studiogate.flows import catalog, keys, memberships, purchases, webhook_staff, webhooks
 from studiogate.flows import studio as studio_flow
-from studiogate.flows.bookings.desk import StaffBooking
-from studiogate.flows.bookings.move import Move
+from studiogate.flows.bookings.desk import Move, StaffBooking
 from studiogate.flows.csv_import import CsvFile
 from studiogate.flows.csv_mappings import load_mapping
 from studiogate.flows.forms.staff import FormLinkToSend
@@ -129,18 +127,18 @@ async def book_for_member(studio: BookingStudio) -> str:
     return pack(StaffBooking(await studio.new_class(), await studio.new_member()))
 
 
-@case("bookings.move.move_booking")
+@case("bookings.desk.move_booking")
 async def move_booking(studio: BookingStudio) -> str:
     return pack(Move((await _crowded(studio))[1], await studio.new_class()))
 
 
-@case("bookings.attendance.mark")
+@case("bookings.staff_bookings.mark")
 async def mark(studio: BookingStudio) -> str:
     class_id = await studio.new_class(60)
     return pack(UUID((await studio.booked(class_id, await studio.new_member()))["id"]), "checked_in")
 
 
-@case("bookings.mail_switches.switch_mails")
+@case("bookings.mails.switch_mails")
 async def switch_mails(studio: BookingStudio) -> str:
     return pack(MailKind.BOOKED, False)
 

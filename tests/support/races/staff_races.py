@@ -13,7 +13,7 @@ from uuid import UUID
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import retry
-from studiogate.flows.bookings import desk, move, staff, staff_bookings
+from studiogate.flows.bookings import desk, staff, staff_bookings
 from studiogate.flows.members.erase import erase
 from studiogate.flows.memberships import adjust_credits
 from studiogate.flows.purchases import sell
@@ -143,7 +143,7 @@ async def moving(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
             await studio.made(old, waiting, join_waitlist=True)
             _, moved = await studio.at_once(
                 [booking(new, each) for each in others],
-                *(studio.job(move.move_booking, move.Move(seat, new)) for seat in seats),
+                *(studio.job(desk.move_booking, desk.Move(seat, new)) for seat in seats),
             )
             gone = [member for member, done in zip((one, two), moved, strict=True) if not isinstance(done, Refusal)]
             kept = [member for member in (one, two) if member not in gone]

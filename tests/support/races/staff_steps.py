@@ -15,7 +15,7 @@ from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import memberships, purchases
-from studiogate.flows.bookings import attendance, desk, move, staff, staff_bookings
+from studiogate.flows.bookings import desk, staff, staff_bookings
 from studiogate.flows.members import erase, merge
 from studiogate.flows.members import staff as members
 from studiogate.flows.schedule import classes
@@ -126,7 +126,13 @@ class DeskSteps(RuleBasedStateMachine):
         before = chosen.status
         allowed = self.model.mark(chosen, status, now())
         typed = typed and (before, status) == ("confirmed", "checked_in")
-        self._done(allowed, attendance.mark, (UUID(chosen.id), status), typed, ("booking", "check-in", chosen.id))
+        self._done(
+            allowed,
+            staff_bookings.mark,
+            (UUID(chosen.id), status),
+            typed,
+            ("booking", "check-in", chosen.id),
+        )
         actions = {
             ("confirmed", "checked_in"): "booking.check_in",
             ("checked_in", "confirmed"): "booking.check_in_undone",
@@ -190,8 +196,8 @@ class StaffSteps(DeskSteps):
     def move_by_hand(self, booking: int, class_: int, override: bool) -> None:
         chosen, other = pick(self.model.bookings, booking), self._class(class_)
         made = self.model.move_by_hand(chosen, other, override, now())
-        wanted = move.Move(UUID(chosen.id), other.id, False, None, Override(override, "Asked." if override else None))
-        done = self._done(made is not None, move.move_booking, (wanted,))
+        wanted = desk.Move(UUID(chosen.id), other.id, False, None, Override(override, "Asked." if override else None))
+        done = self._done(made is not None, desk.move_booking, (wanted,))
         if made is not None:
             made.id = done.booked.booking["id"]
         old: Entry = ("booking.move", "booking", UUID(chosen.id))

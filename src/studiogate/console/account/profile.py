@@ -4,11 +4,14 @@ import segno
 from markupsafe import Markup
 
 from studiogate.console.account.sign_in import session_cookies, visit_of
+from studiogate.console.framework import cookies
 from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.refusals import shown, status_of
+from studiogate.console.framework.request import ConsoleRequest, is_own_path
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.staff import passwords, sessions
+from studiogate.flows.staff import second_factor as flow
 from studiogate.flows.staff.second_factor import Offered
 from studiogate.storage import console as reads
 from studiogate.storage.accounts import accounts
@@ -93,3 +96,49 @@ async def choose_studio(request: ConsoleRequest) -> Answer:
         return request.not_found()
     refusal = await sessions.choose_studio(request.database, request.signed_in, studio_id)
     return request.redirect("/console/") if refusal is None else request.refused(refusal, ACCOUNT)
+
+
+# Set up, confirm and remove the second factor of one's own account.
+
+
+@action("POST", "/account/second-factor", Audience.SIGNED_IN)
+async def set_up_second_factor(request: ConsoleRequest) -> Answer:
+    """Offer a second factor. The page with the secret is the answer itself: nothing else ever shows it."""
+    offered = await flow.set_up(visit_of(request), request.signed_in)
+    if isinstance(offered, Refusal):
+        return request.refused(offered, ACCOUNT)
+    return await show_account(request, offered)
+
+
+@action("POST", "/account/second-factor/confirm", Audience.SIGNED_IN)
+async def confirm_second_factor(request: ConsoleRequest) -> Answer:
+    refusal = await flow.confirm(visit_of(request), request.signed_in, request.form.get("code", ""))
+    if refusal is None:
+        return request.redirect(ACCOUNT, toast="From now on, signing in asks for a code of your app.")
+    # The secret stays on the page, so that the code can be typed again.
+    form = request.form
+    request.refusal = shown(refusal, form)
+    answer = await show_account(request, Offered(form.get("secret", ""), form.get("uri", "")))
+    return answer._replace(status=status_of(refusal))
+
+
+@action("POST", "/account/second-factor/remove", Audience.SIGNED_IN)
+async def remove_second_factor(request: ConsoleRequest) -> Answer:
+    refusal = await flow.remove(visit_of(request), request.signed_in)
+    if refusal is not None:
+        return request.refused(refusal, ACCOUNT)
+    return request.redirect(ACCOUNT, toast="The second factor is removed.")
+
+
+# Choose light or dark colours, or those of the device.
+
+THEMES = ("light", "dark", "auto")
+
+
+@action("POST", "/theme", Audience.SIGNED_IN)
+async def choose_theme(request: ConsoleRequest) -> Answer:
+    chosen, back = request.form.get("theme", ""), request.form.get("back", "")
+    answer = request.redirect(back if is_own_path(back) else "/console/")
+    if chosen not in THEMES:
+        return answer
+    return answer._replace(headers=(*answer.headers, cookies.theme(chosen, secure=request.secure)))

@@ -7,7 +7,7 @@ from studiogate.console.framework.refusals import shown, status_of
 from studiogate.console.framework.request import ConsoleRequest, is_own_path
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.tokens import token_hash
-from studiogate.flows.staff import sessions
+from studiogate.flows.staff import passwords, sessions
 from studiogate.flows.staff import sign_in as flow
 from studiogate.flows.staff.sign_in import Credentials
 from studiogate.flows.staff.visits import Started, Visit
@@ -76,3 +76,27 @@ async def sign_out(request: ConsoleRequest) -> Answer:
     await sessions.sign_out(request.database, request.signed_in)
     answer = request.redirect("/console/sign-in")
     return answer._replace(headers=(*answer.headers, cookies.no_session(secure=request.secure)))
+
+
+# Ask for a mail with a link to set a new password. The answer does not tell whether there is such an account.
+
+FORGOTTEN = "account/forgotten.html"
+
+
+@page("GET", "/forgotten", Audience.ANYBODY)
+async def show_forgotten(request: ConsoleRequest) -> Answer:
+    return request.render(FORGOTTEN, sends_mail=_sends_mail(request), asked=False)
+
+
+@action("POST", "/forgotten", Audience.ANYBODY)
+async def ask(request: ConsoleRequest) -> Answer:
+    refusal = await passwords.request_reset(visit_of(request), request.form.get("email", ""))
+    sends = _sends_mail(request)
+    if refusal is not None:
+        status, why = status_of(refusal), shown(refusal, request.form)
+        return request.render(FORGOTTEN, status=status, sends_mail=sends, asked=False, refusal=why)
+    return request.render(FORGOTTEN, sends_mail=sends, asked=True)
+
+
+def _sends_mail(request: ConsoleRequest) -> bool:
+    return request.runtime.settings.smtp_url is not None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from studiogate.console.desk import panel as panels
-from studiogate.console.desk import rules, views
+from studiogate.console.desk import views
 from studiogate.console.desk.panel import Panel
 from studiogate.console.desk.views import ClassCard
 from studiogate.console.framework.page import page
@@ -39,7 +39,6 @@ async def _values(connection: Connection, request: ConsoleRequest, card: ClassCa
         "found": found,
         "options": await _options(connection, request, found),
         "views": views,
-        "rules": rules,
         "map": views.spot_map(spots, [row.seat for row in panel.rows]) if spots else None,
         **_times(panel),
     }

@@ -12,7 +12,7 @@ from uuid import UUID
 from studiogate.console import offers, resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.desk.attendance import override_of
+from studiogate.console.desk.booking import override_of
 from studiogate.console.framework import paging
 from studiogate.console.framework.formats import day_and_time
 from studiogate.console.framework.page import action, page
@@ -25,7 +25,7 @@ from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import book, desk
+from studiogate.flows.bookings import desk, previews
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import Booked, StaffBooking
 from studiogate.flows.members import staff as members
@@ -107,7 +107,7 @@ async def _found(connection: Connection, request: ConsoleRequest, text: str) -> 
 
 async def _case(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
     """Return what booking this member would do now, and what can be sold and chosen."""
-    judged = await book.validate(connection, request.access, BookClass(class_.id, member_id))
+    judged = await previews.validate_booking(connection, request.access, BookClass(class_.id, member_id))
     found = [] if isinstance(judged, Refusal) else judged["reasons"]
     codes = {each["code"] for each in found}
     waits = resolutions.can_join_waitlist(found)
@@ -127,7 +127,7 @@ async def _case(connection: Connection, request: ConsoleRequest, class_: DayClas
     }
 
 
-def _reasons(request: ConsoleRequest, ways: ResolutionLinks, judged: Sequence[book.Reason]) -> list[Reason]:
+def _reasons(request: ConsoleRequest, ways: ResolutionLinks, judged: Sequence[previews.Reason]) -> list[Reason]:
     found = []
     for each in judged:
         # What the drawer itself offers needs no link to the drawer.

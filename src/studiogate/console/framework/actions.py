@@ -1,19 +1,16 @@
 """Actions that are declared: a form, the flow that it runs, what is said afterwards and where it leads.
 
-    Action(
-        "/members/{member_id}/note", Permission.MEMBERS, MEMBER, flows.add_note,
-        title="Add a note", button="Add the note", toast="Added the note.",
-        inputs=[Input("note", "Note", "textarea", required=True, help="Only staff see notes.")],
-    )
+    Action(MEMBER, "note", flows.add_note, "Added the note.", [NOTE], Form("Add a note", "Add the note"))
 
-A module lists its actions in ``ACTIONS``. GET shows the form, in the drawer or as a page. POST runs the flow with the
-id of the row that the path names and the values of the inputs in their order, then leads to the page that the form
-names as ``next``, else to that of the row. A refusal is shown in the form, with what was typed. An action without a
-title has no form: a button elsewhere sends it. What does not fit is a function with ``@page`` or ``@action`` (page.py).
+A module lists its actions in ``ACTIONS``. The path is that of the subject and the action's name. GET shows the form, in
+the drawer or as a page. POST runs the flow with the id of the row that the path names and the values of the inputs in
+their order, then leads to the page that the form names as ``next``, else to that of the row. A refusal is shown in the
+form, with what was typed. An action without a form is sent by a button elsewhere. What does not fit is a function with
+``@page`` or ``@action`` (page.py).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -47,6 +44,8 @@ class Subject:
     Templates get the row by the name of its kind, the address of its page as ``base``, and ``values``."""
 
     name: str
+    path: str
+    needs: Permission
     read: Callable[[Connection, Access, UUID], Awaitable[Row | None]] | None
     address: Callable[[Row], str]
     label: Callable[[Row], str] = lambda _row: ""
@@ -60,12 +59,9 @@ class Subject:
         row_id = request.param_id(f"{self.name}_id")
         return None if row_id is None else await self.read(connection, request.access, row_id)
 
-    def shown(self, row: Row) -> dict[str, Any]:
+    def shown(self, row: Row) -> Values:
         """Return what templates get about a row."""
         return {self.name: row, "base": self.address(row), "label": self.label(row), **self.values}
-
-
-NEW = Subject("new", None, lambda _row: "/console/")  # of an action that creates a row
 
 
 # Reads what a page shows besides its row, or says why it is not shown.
@@ -114,48 +110,56 @@ async def _no_values(_request: ConsoleRequest, _connection: Connection, _row: Ro
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """How the inputs of an action are shown."""
+
+    title: str
+    button: str
+    about: str = ""  # what to know before, above the inputs
+    kind: str = "primary"  # or danger
+    template: str = "ui/action.html"
+    values: ValuesReader = _no_values  # what else the template shows
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """Something that staff do with a row by a form or a button, or by which they create one."""
 
-    path: str
-    needs: Permission
     subject: Subject
-    flow: Callable[..., Awaitable[Any]]
-    toast: str | Callable[[Done], str]
-    title: str = ""
-    button: str = ""
-    kind: str = "primary"  # or danger
-    about: str = ""  # what to know before, above the inputs
+    name: str
+    flow: Callable[..., Awaitable[object]]
+    toast: str | Callable[[Done], str]  # a text with names of the row's columns in braces
     inputs: Sequence[Input] = ()
+    form: Form | None = None
+    _: KW_ONLY
+    needs: Permission | None = None  # None: what pages about the row need
     edits: bool = False  # the form shows the row; the flow gets a mapping of the inputs that were changed
-    template: str = "ui/action.html"
-    values: ValuesReader = _no_values  # what else the form shows
     is_offered: Callable[[Row], bool] = lambda _row: True
     leads_to: Callable[[Done], str] | None = None
-    undo: str | Callable[[Done], UndoAction | None] = ""  # of a path beside this one, its last segment
+    undo: str | Callable[[Done], UndoAction | None] = ""  # the name of the action that undoes this one
     resolve: Callable[[ConsoleRequest, Row, Refusal], Resolution | None] = lambda _request, _row, _refusal: None
 
     @property
     def routes(self) -> Sequence[Route]:
-        form = Route("GET", self.path, self.needs, partial(_show, self))
-        done = Route("POST", self.path, self.needs, partial(_run, self))
-        return (form, done) if self.title else (done,)
+        path, needs = f"{self.subject.path}/{self.name}", self.needs or self.subject.needs
+        post = Route("POST", path, needs, partial(_run, self))
+        return (post,) if self.form is None else (post, Route("GET", path, needs, partial(_show, self, self.form)))
 
 
-async def _show(action: Action, request: ConsoleRequest) -> Answer:
+async def _show(action: Action, form: Form, request: ConsoleRequest) -> Answer:
     """Show the form. After a refusal, ``seen`` still says what it showed first."""
 
     async def read(request: ConsoleRequest, connection: Connection, row: Row) -> Values | Refusal:
-        values = await action.values(request, connection, row) if action.is_offered(row) else NOT_FOUND
+        values = await form.values(request, connection, row) if action.is_offered(row) else NOT_FOUND
         if isinstance(values, Refusal):
             return values
         hidden = {"next": own_page(request.query.get("next")), paging.AFTER: paging.cursor_of(request)}
         stored = {each.name: row.get(each.name) or "" for each in action.inputs} if action.edits else {}
         if stored:
             hidden[SEEN] = (request.typed or {}).get(SEEN) or seen_text(stored)
-        return {"action": action, "stored": stored, "hidden": hidden, **values}
+        return {"action": action, "form": form, "stored": stored, "hidden": hidden, **values}
 
-    return await show_about(request, action.subject, action.template, read)
+    return await show_about(request, action.subject, form.template, read)
 
 
 async def _run(action: Action, request: ConsoleRequest) -> Answer:
@@ -172,15 +176,15 @@ async def _run(action: Action, request: ConsoleRequest) -> Answer:
     after = own_page(request.form.get("next"))
     if isinstance(result, Refusal):
         form = with_query(request.http.path, next=after, after=paging.cursor_of(request))
-        back = form if action.title else after or action.subject.address(row)
+        back = form if action.form else after or action.subject.address(row)
         return request.refused(_by_input(result), back, action.resolve(request, row, result))
     done = Done(request, row, given, result)
     leads_to = action.leads_to(done) if action.leads_to else action.subject.address(row)
-    text = action.toast if isinstance(action.toast, str) else action.toast(done)
+    text = action.toast.format_map(row) if isinstance(action.toast, str) else action.toast(done)
     return request.go_to(after or leads_to, text, _undo(action, done))
 
 
-def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, Any]:
+def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, object]:
     """Return what was read from each input; of a form that edits a row, from those that were changed."""
     if not action.edits:
         return {each.name: each.read(each.name, form.get(each.name, ""), row) for each in action.inputs}

@@ -13,13 +13,13 @@ from studiogate.domain.access import Access
 from studiogate.domain.addresses import owner_of
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import FormToken
-from studiogate.domain.staff.sessions import IDLE, Origin
+from studiogate.domain.staff.sign_in import IDLE, Origin
 from studiogate.domain.staff.tokens import token_hash
 from studiogate.flows.staff import sessions
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import read_frame
-from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.statement import new_id
 from studiogate.web.limits import Buckets, Limit, Verdict
 from studiogate.web.request import Request
 

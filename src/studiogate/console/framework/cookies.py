@@ -10,7 +10,7 @@ import hmac
 import json
 from collections.abc import Mapping
 
-from studiogate.domain.staff.sessions import LIFE
+from studiogate.domain.staff.sign_in import LIFE
 from studiogate.web.response import Header
 
 PATH = "/console"

@@ -1,10 +1,9 @@
 """What staff do with a member and a membership: create, change, note, suspend; pause, cancel, renew, adjust credits."""
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
-from studiogate.console.framework.actions import NEW, Action, Done, Subject
+from studiogate.console.framework.actions import Action, Done, Form, Subject
 from studiogate.console.framework.inputs import (
     REASON,
     REQUIRED_REASON,
@@ -18,30 +17,49 @@ from studiogate.console.framework.inputs import (
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.members.profile import MEMBER, address
+from studiogate.console.members.profile import MEMBER, PATH, address
 from studiogate.domain.access import Access
 from studiogate.domain.members import MAX_NOTE, NEW_MEMBER
 from studiogate.domain.membership_changes import Pause
-from studiogate.domain.memberships import MembershipState
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows import memberships
+from studiogate.flows import memberships as changes
 from studiogate.flows.members import staff as flows
 from studiogate.storage import member_profile
 from studiogate.storage.db.pool import Connection
 
 MEMBERSHIP = Subject(
     "membership",
+    "/memberships/{membership_id}",
+    Permission.SALES,
     member_profile.read_membership,
     lambda row: address(row["member_id"]),
     lambda row: f"{row['member']} · {row['product']}",
 )
+NEW = Subject("member", "/members", Permission.MEMBERS, None, lambda _row: PATH)
 PROFILE = (
     input_of(NEW_MEMBER["first_name"], half=True),
     input_of(NEW_MEMBER["last_name"], half=True),
     input_of(NEW_MEMBER["email"], "Bookings, forms and leads with this email are theirs."),
     input_of(NEW_MEMBER["phone"], "Without a country code, the studio's country is assumed."),
 )
+ABOUT_NOTES = "Only staff see notes. Partners and the member do not."
+NOTE_SIZE = {"rows": 5, "maxlength": MAX_NOTE}
+NOTE = Input("note", "Note", "textarea", required=True, help=ABOUT_NOTES, attributes=NOTE_SIZE)
+STARTS = Input("starts_at", "From", "date", optional_day, help="Empty: from now on.", half=True)
+ENDS = Input("ends_at", "Runs again from", "date", optional_day, help="Empty: until somebody resumes it.", half=True)
+ABOUT_CREDITS = "How many credits more; fewer with a minus."
+STEP = {"step": 1, "placeholder": "+1 or -1"}
+CREDITS = Input("credits", "Change", "number", whole_number, required=True, help=ABOUT_CREDITS, attributes=STEP)
+ABOUT_SUSPENSION = (
+    "New bookings are refused while the member is suspended, whoever makes them. Bookings that exist stay."
+)
+ABOUT_PAUSES = (
+    "Bookings that exist stay; new ones are refused while it is paused. A period that ends meanwhile begins again when "
+    "the pause ends."
+)
+CANCEL, AT_END = "Cancel the membership", "period_end"
+ABOUT_CANCELLING = "Bookings that exist stay. Nothing is refunded by itself: record a refund under Purchases."
 
 
 def resolution_of(_request: ConsoleRequest, _row: Row, refusal: Refusal) -> Resolution | None:
@@ -58,30 +76,20 @@ async def _create(
     return await flows.create(connection, access, {name: value for name, value in given.items() if value})
 
 
-async def _pause(
-    connection: Connection,
-    access: Access,
-    membership_id: UUID,
-    *asked: Any,
-) -> MembershipState | Refusal:
-    return await memberships.pause(connection, access, membership_id, Pause(*asked))
+async def _pause(connection: Connection, access: Access, membership_id: UUID, *asked: Row) -> object:
+    return await changes.pause(connection, access, membership_id, Pause(*asked))
 
 
-async def _cancel(
-    connection: Connection, access: Access, membership_id: UUID, when: str, reason: str | None
-) -> MembershipState | Refusal:
-    at_end = when == "period_end"
-    return await memberships.cancel(connection, access, membership_id, reason, at_period_end=at_end)
+async def _cancel(connection: Connection, access: Access, membership_id: UUID, when: str, reason: str | None) -> object:
+    return await changes.cancel(connection, access, membership_id, reason, at_period_end=when == AT_END)
 
 
-def _cancelled(done: Done) -> str:
-    at_end = done.given["when"] == "period_end"
-    return f"{done.row['product']} {'will end with its period' if at_end else 'is cancelled'}."
+def _is_at_end(done: Done) -> bool:
+    return bool(done.given["when"] == AT_END)
 
 
 def _undo_cancellation(done: Done) -> UndoAction | None:
-    at_end = done.given["when"] == "period_end"
-    return UndoAction(f"/console/memberships/{done.row['id']}/uncancel") if at_end else None
+    return UndoAction(f"/console/memberships/{done.row['id']}/uncancel") if _is_at_end(done) else None
 
 
 def _undo_adjustment(done: Done) -> UndoAction:
@@ -91,148 +99,71 @@ def _undo_adjustment(done: Done) -> UndoAction:
 
 ACTIONS = (
     Action(
-        "/members/new",
-        Permission.MEMBERS,
         NEW,
+        "new",
         _create,
         lambda done: f"Created {done.result['name']}.",
-        title="New member",
-        button="Create",
-        about="Only the name is required.",
-        inputs=PROFILE,
+        PROFILE,
+        Form("New member", "Create", "Only the name is required."),
         edits=True,
         leads_to=lambda done: address(done.result["id"]),
         resolve=resolution_of,
     ),
     Action(
-        "/members/{member_id}/change",
-        Permission.MEMBERS,
         MEMBER,
+        "change",
         flows.change,
         "Saved.",
-        title="Change the profile",
-        button="Save",
-        inputs=PROFILE,
+        PROFILE,
+        Form("Change the profile", "Save"),
         edits=True,
         resolve=resolution_of,
     ),
+    Action(MEMBER, "note", flows.add_note, "Added the note.", [NOTE], Form("Add a note", "Add the note")),
     Action(
-        "/members/{member_id}/note",
-        Permission.MEMBERS,
         MEMBER,
-        flows.add_note,
-        "Added the note.",
-        title="Add a note",
-        button="Add the note",
-        inputs=[
-            Input(
-                "note",
-                "Note",
-                "textarea",
-                required=True,
-                help="Only staff see notes. Partners and the member do not.",
-                attributes={"rows": 5, "maxlength": MAX_NOTE},
-            )
-        ],
-    ),
-    Action(
-        "/members/{member_id}/suspend",
-        Permission.MEMBERS,
-        MEMBER,
+        "suspend",
         flows.suspend,
         "Suspended: no new bookings are possible.",
-        title="Suspend",
-        button="Suspend",
-        kind="danger",
-        about="New bookings are refused while the member is suspended, whoever makes them. Bookings that exist stay.",
-        inputs=[REASON],
+        [REASON],
+        Form("Suspend", "Suspend", ABOUT_SUSPENSION, "danger"),
         undo="unsuspend",
     ),
+    Action(MEMBER, "unsuspend", flows.unsuspend, "The suspension has ended.", [REASON], undo="suspend"),
     Action(
-        "/members/{member_id}/unsuspend",
-        Permission.MEMBERS,
-        MEMBER,
-        flows.unsuspend,
-        "The suspension has ended.",
-        inputs=[REASON],
-        undo="suspend",
-    ),
-    Action(
-        "/memberships/{membership_id}/pause",
-        Permission.SALES,
         MEMBERSHIP,
+        "pause",
         _pause,
         lambda done: f"{done.row['product']} {'is paused' if done.result.status == 'paused' else 'will be paused'}.",
-        title="Pause",
-        button="Pause",
-        about="Bookings that exist stay; new ones are refused while it is paused. A period that ends meanwhile begins "
-        "again when the pause ends.",
-        inputs=[
-            Input("starts_at", "From", "date", optional_day, help="Empty: from now on.", half=True),
-            Input(
-                "ends_at", "Runs again from", "date", optional_day, help="Empty: until somebody resumes it.", half=True
-            ),
-            REASON,
-        ],
+        [STARTS, ENDS, REASON],
+        Form("Pause", "Pause", ABOUT_PAUSES),
         undo="resume",
     ),
+    Action(MEMBERSHIP, "resume", changes.resume, "{product} runs again."),
     Action(
-        "/memberships/{membership_id}/resume",
-        Permission.SALES,
         MEMBERSHIP,
-        memberships.resume,
-        lambda done: f"{done.row['product']} runs again.",
-    ),
-    Action(
-        "/memberships/{membership_id}/cancel",
-        Permission.SALES,
-        MEMBERSHIP,
+        "cancel",
         _cancel,
-        _cancelled,
-        title="Cancel the membership",
-        button="Cancel the membership",
-        kind="danger",
-        about="Bookings that exist stay. Nothing is refunded by itself: record a refund under Purchases.",
-        inputs=[Input("when", "When"), REASON],
-        template="members/membership_cancel.html",
+        lambda done: f"{done.row['product']} {'will end with its period' if _is_at_end(done) else 'is cancelled'}.",
+        [Input("when"), REASON],
+        Form(CANCEL, CANCEL, ABOUT_CANCELLING, "danger", "members/membership_cancel.html"),
         undo=_undo_cancellation,
     ),
+    Action(MEMBERSHIP, "uncancel", changes.uncancel, "{product} goes on."),
     Action(
-        "/memberships/{membership_id}/uncancel",
-        Permission.SALES,
         MEMBERSHIP,
-        memberships.uncancel,
-        lambda done: f"{done.row['product']} goes on.",
-    ),
-    Action(
-        "/memberships/{membership_id}/renewal",
-        Permission.SALES,
-        MEMBERSHIP,
-        memberships.set_renewal,
+        "renewal",
+        changes.set_renewal,
         lambda done: f"{done.row['product']} {'renews' if done.given['auto_renew'] else 'does not renew'}.",
-        inputs=[Input("auto_renew", read=is_yes)],
+        [Input("auto_renew", read=is_yes)],
     ),
     Action(
-        "/memberships/{membership_id}/credits",
-        Permission.SALES,
         MEMBERSHIP,
-        memberships.adjust_credits,
+        "credits",
+        changes.adjust_credits,
         lambda done: f"{done.row['product']} has {done.result.credits_remaining} credits now.",
-        title="Adjust credits",
-        button="Adjust",
-        inputs=[
-            Input(
-                "credits",
-                "Change",
-                "number",
-                whole_number,
-                required=True,
-                help="How many credits more; fewer with a minus.",
-                attributes={"step": 1, "placeholder": "+1 or -1"},
-            ),
-            REQUIRED_REASON,
-        ],
-        template="members/membership_credits.html",
+        [CREDITS, REQUIRED_REASON],
+        Form("Adjust credits", "Adjust", template="members/membership_credits.html"),
         undo=_undo_adjustment,
     ),
 )

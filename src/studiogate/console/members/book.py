@@ -19,8 +19,7 @@ from studiogate.domain.bookings.overrides import Override, can_override
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.flows.bookings import book as validation
-from studiogate.flows.bookings import desk
+from studiogate.flows.bookings import desk, previews
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.storage.db.pool import Connection
@@ -73,7 +72,7 @@ async def _confirmation(
         return NOT_FOUND
     class_ = _shown(request, json.loads(wire))
     wanted = BookClass(class_id, member["id"])
-    verdict = await validation.validate(connection, request.access, wanted)
+    verdict = await previews.validate_booking(connection, request.access, wanted)
     reasons = [] if isinstance(verdict, Refusal) else verdict["reasons"]
     has_spots = class_["spot_selection_mode"] is not None
     spots = await day_storage.free_spots(connection, request.access, class_id) if has_spots else []

@@ -1,6 +1,5 @@
 """A member's profile: one page per section, each with its own address."""
 
-from typing import Any
 from uuid import UUID
 
 from studiogate.console.framework.actions import Subject, Values, page_of
@@ -8,7 +7,7 @@ from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
-from studiogate.console.members.history import StudioFacts, changes_of
+from studiogate.console.members.words import StudioFacts, changes_of
 from studiogate.console.offers import with_renewal
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_profile as storage
@@ -42,6 +41,8 @@ async def no_member(request: ConsoleRequest) -> Answer:
 
 MEMBER = Subject(
     "member",
+    "/members/{member_id}",
+    Permission.MEMBERS,
     storage.read_profile,
     lambda row: address(row["id"]),
     lambda row: str(row["name"]),
@@ -97,5 +98,5 @@ async def history(request: ConsoleRequest, connection: Connection, member: Row) 
     lines = await storage.history_of(connection, request.access, member["id"], after, PAGE)
     locations = {str(each.id): each.name for each in request.frame.locations}
     facts = StudioFacts(member["timezone"], member["currency"], locations)
-    entries: list[dict[str, Any]] = [{**each, "changes": changes_of(each, facts)} for each in lines.rows]
+    entries = [{**each, "changes": changes_of(each, facts)} for each in lines.rows]
     return {"section": "history", "entries": entries, "next": lines.next}

@@ -1,12 +1,11 @@
 """Sell to a member: a membership, or something that gives none, such as a towel."""
 
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from studiogate.console import offers
 from studiogate.console.framework import paging
-from studiogate.console.framework.actions import Action, Values
+from studiogate.console.framework.actions import Action, Form, Values
 from studiogate.console.framework.formats import money, with_query
 from studiogate.console.framework.inputs import Input, Row, optional_day, whole_number
 from studiogate.console.framework.parse import as_id
@@ -41,7 +40,7 @@ def _offer(name: str, typed: str, _row: Row) -> tuple[UUID, UUID | None] | Fault
 
 
 async def _sell(
-    connection: Connection, access: Access, member_id: UUID, offer: tuple[UUID, UUID | None], *others: Any
+    connection: Connection, access: Access, member_id: UUID, offer: tuple[UUID, UUID | None], *others: Row
 ) -> str | Refusal:
     """Sell by the flow of the product's type; return what happened, in words."""
     order = Order(member_id, *offer, *others)
@@ -57,24 +56,14 @@ async def _sell(
     return f"Sold {name}: {money(Decimal(line.amount_total), line.currency)} {paid}."
 
 
-ACTIONS = (
-    Action(
-        "/members/{member_id}/sell",
-        Permission.SALES,
-        MEMBER,
-        _sell,
-        lambda done: str(done.result),
-        title="Sell",
-        inputs=[
-            Input("offer", read=_offer),
-            Input("location_id", read=lambda _name, typed, _row: as_id(typed)),
-            Input("quantity", read=lambda name, typed, row: whole_number(name, typed or "1", row)),
-            Input("paid", read=lambda _name, typed, _row: typed in ("", "yes")),
-            Input("starts_at", read=optional_day),
-            Input("ends_at", read=optional_day),
-            Input("auto_renew", read=lambda _name, typed, _row: False if typed == "no" else None),
-        ],
-        template="members/sell.html",
-        values=_choices,
-    ),
+INPUTS = (
+    Input("offer", read=_offer),
+    Input("location_id", read=lambda _name, typed, _row: as_id(typed)),
+    Input("quantity", read=lambda name, typed, row: whole_number(name, typed or "1", row)),
+    Input("paid", read=lambda _name, typed, _row: typed in ("", "yes")),
+    Input("starts_at", read=optional_day),
+    Input("ends_at", read=optional_day),
+    Input("auto_renew", read=lambda _name, typed, _row: False if typed == "no" else None),
 )
+FORM = Form("Sell", "Record the sale", template="members/sell.html", values=_choices)
+ACTIONS = (Action(MEMBER, "sell", _sell, lambda done: str(done.result), INPUTS, FORM, needs=Permission.SALES),)

@@ -1,4 +1,5 @@
-"""Change a class: by its form, by dragging it, or with another instructor; alone or with the rest of its series."""
+"""Change a class: by its form, by dragging it, or with another instructor; alone or with the rest of its series. Cancel
+it after a look at who is affected and what they get back."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,16 +25,14 @@ from studiogate.console.schedule.class_pages import (
     read_choices,
     read_class,
     week_of_class,
-    with_query,
+    with_fields,
 )
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
-from studiogate.console.schedule.series_preview import ask_about_series
-from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
+from studiogate.console.schedule.confirm import Question, ask, conflict_warnings, done, warning_texts
+from studiogate.console.schedule.series_form import ask_about_series
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import affected
-from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.flows.bookings import staff
+from studiogate.flows.bookings.staff import AffectedMember
 from studiogate.flows.schedule import classes as flow
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage.schedule.classes import ClassDetails
@@ -107,7 +106,7 @@ async def change_class(request: ConsoleRequest) -> Answer:
 def _way_back(found: ClassDetails, fields: Mapping[str, str]) -> str:
     """Return the form with what was typed; a cancelled class has no form."""
     own = found.row["id"]
-    return class_path(own) if found.is_cancelled else with_query(class_path(own, "/edit"), fields)
+    return class_path(own) if found.is_cancelled else with_fields(class_path(own, "/edit"), fields)
 
 
 def _concerns_members(found: ClassDetails) -> bool:
@@ -125,7 +124,7 @@ async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fi
     if form.times is not None:
         async with request.database.connection() as connection:
             between = form.times.instants(found.zone)
-            members = await affected.by_moving(connection, request.access, class_id, between)
+            members = await staff.affected_by_moving(connection, request.access, class_id, between)
     verb = "Move" if form.times is not None else "Change"
     question = Question(
         f"{verb} {found.row['title']}?",
@@ -181,7 +180,7 @@ def _changed(request: ConsoleRequest, found: ClassDetails, form: ClassForm, save
     moved = {} if form.times is None else {"week": str(form.times.day)}
     href = week_of_class(found)
     if moved:
-        href = with_query(href.partition("?")[0], {"location": str(found.row["location_id"]), **moved})
+        href = with_fields(href.partition("?")[0], {"location": str(found.row["location_id"]), **moved})
     title = form.values.get("title") or found.row["title"]
     text = f"{title} is {'moved' if form.times is not None else 'changed'}."
     if saved.promoted:
@@ -209,3 +208,58 @@ def _undo(found: ClassDetails, form: ClassForm) -> UndoAction | None:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
+
+
+# Cancel a class after a look at who is affected and what they get back.
+
+
+@page("GET", "/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
+async def preview_cancel(request: ConsoleRequest) -> Answer:
+    """Show who would be affected if the class were cancelled now."""
+    found = await read_class(request)
+    if found is None or found.is_cancelled or found.has_ended:
+        return request.not_found()
+    async with request.database.connection() as connection:
+        members = await staff.affected_by_cancelling(connection, request.access, found.row["id"])
+    question = Question(
+        f"Cancel {found.row['title']}?",
+        day_and_time(found.row["start_time"], found.zone.key),
+        class_path(found.row["id"], "/cancel"),
+        "Cancel the class",
+        class_path(found.row["id"]),
+        {},
+        effects=_effects_of_cancelling(members or ()),
+        members=members or (),
+        kind="danger",
+        asks_reason=True,
+    )
+    return ask(request, question)
+
+
+def _effects_of_cancelling(members: Sequence[AffectedMember]) -> list[str]:
+    booked = sum(not each.is_waiting for each in members)
+    waiting = len(members) - booked
+    returned = sum(each.credits_returned for each in members)
+    effects = [f"{counted(booked, 'booking')} will be cancelled." if booked else "Nobody has booked it."]
+    if waiting:
+        effects.append(f"{counted(waiting, 'member')} will be taken off the waitlist.")
+    if returned:
+        effects.append(f"{counted(returned, 'credit')} will be returned.")
+    if booked:
+        effects.append("Nobody pays a fee.")
+    return [*effects, "A cancelled class cannot be restored."]
+
+
+@action("POST", "/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
+async def cancel_class(request: ConsoleRequest) -> Answer:
+    """Cancel a class with all its bookings."""
+    found = await read_class(request)
+    if found is None:
+        return request.not_found()
+    class_id, reason = found.row["id"], request.form.get("reason", "").strip() or None
+    outcome = await run(request, lambda connection, access: staff.cancel_class(connection, access, class_id, reason))
+    if isinstance(outcome, Refusal):
+        # A class that is cancelled by now is shown; there is no question any more.
+        return request.refused(outcome, class_path(class_id, "/cancel" if outcome.faults else ""))
+    text = f"{found.row['title']} is cancelled: {counted(outcome.bookings_cancelled, 'booking')}"
+    return done(request, week_of_class(found), f"{text}, {counted(outcome.credits_returned, 'credit')} returned.")

@@ -9,9 +9,8 @@ from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.framework.run_flow import run
-from studiogate.console.schedule.class_pages import with_query
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.class_pages import with_fields
+from studiogate.console.schedule.confirm import Question, ask, done
 from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
 from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import NOT_FOUND, Refusal
@@ -52,7 +51,7 @@ async def create_closure(request: ConsoleRequest) -> Answer:
     if week is None:
         return request.refused(NOT_FOUND)
     fields = {name: request.form[name] for name in FIELDS if name in request.form}
-    back, given = with_query(CLOSURES, fields), _given(request, week)
+    back, given = with_fields(CLOSURES, fields), _given(request, week)
     if "confirmed" not in request.form:
         async with request.database.connection() as connection:
             class_ids = await flow.preview(connection, request.access, given)
@@ -114,7 +113,7 @@ def _created(request: ConsoleRequest, week: Week, saved: SavedClosure) -> Answer
 
 
 def _list_href(location_id: UUID) -> str:
-    return with_query(CLOSURES, {"location": str(location_id)})
+    return with_fields(CLOSURES, {"location": str(location_id)})
 
 
 @action("POST", "/schedule/closures/{closure_id}/remove", Permission.SCHEDULE)

@@ -1,10 +1,17 @@
-"""The page between a form and its effect: what would change, who is affected, what clashes."""
+"""The page between a form and its effect: what would change, who is affected, what clashes; and where forms lead."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+from zoneinfo import ZoneInfo
 
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.console.framework.formats import day_and_time
+from studiogate.console.framework.request import ConsoleRequest, UndoAction, is_own_path
+from studiogate.console.schedule.week import PATH, View
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.schedule.warnings import WarningCode, conflict_text
+from studiogate.flows.bookings.staff import AffectedMember
 from studiogate.storage.schedule.classes import BookedClass
 from studiogate.web.response import Answer
 
@@ -35,3 +42,56 @@ def ask(request: ConsoleRequest, question: Question) -> Answer:
         "unnamed": max(0, len(question.members) - NAMED),
     }
     return request.render("schedule/confirm.html", question=question, **more)
+
+
+# Where the forms of the schedule lead.
+
+
+def done(request: ConsoleRequest, href: str, toast: str, undo: UndoAction | None = None) -> Answer:
+    """Lead to a page after a form took effect; a form in the drawer leads the whole page there. Whoever changed a class
+    from Today or from its own page stays there, and a week stays arranged as it was."""
+    return request.go_to(_desk_page(request) or arranged(request, href), toast, undo)
+
+
+def arranged(request: ConsoleRequest, href: str) -> str:
+    """Return the address of a week, arranged by rooms or instructors as on the page that sent the request."""
+    shown, address = urlsplit(_current_page(request)), urlsplit(href)
+    by = dict(parse_qsl(shown.query)).get("by", "")
+    if (shown.path, address.path) != (PATH, PATH) or by not in set(View):
+        return href
+    return f"{PATH}?{urlencode({**dict(parse_qsl(address.query)), 'by': by})}"
+
+
+def _desk_page(request: ConsoleRequest) -> str | None:
+    """Return the page that sent the form, or over which the drawer was open, if it shows a class of the desk."""
+    shown = _current_page(request)
+    path = shown.partition("?")[0]
+    is_of_desk = path == "/console/today" or path.startswith("/console/classes/")
+    return shown if is_of_desk and is_own_path(shown) else None
+
+
+def _current_page(request: ConsoleRequest) -> str:
+    """Return path and query of the page that sent the request, or over which the drawer is open."""
+    headers = request.http.headers
+    address = (headers.get(b"hx-current-url") or headers.get(b"referer") or b"").decode("latin-1")
+    return "/" + address.partition("://")[2].partition("/")[2]
+
+
+# The warnings of a change of the schedule as sentences, in local time.
+
+
+def conflict_warnings(refusal: Refusal) -> list[Mapping[str, object]] | None:
+    """Return the warnings of a strict refusal, or None if it is another one."""
+    return list(refusal.details["warnings"]) if refusal.code is Code.SCHEDULE_CONFLICT else None
+
+
+def warning_texts(warnings: Iterable[Mapping[str, object]], zone: ZoneInfo) -> list[str]:
+    """Return the sentences of warnings, with times as the location's clocks show them."""
+    return [_in_local_time(each, zone) for each in warnings]
+
+
+def _in_local_time(warning: Mapping[str, Any], zone: ZoneInfo) -> str:
+    if "start_time" not in warning:
+        return str(warning["message"])
+    when = day_and_time(datetime.fromisoformat(warning["start_time"]), zone.key)
+    return conflict_text(WarningCode(warning["code"]), f"{warning['title']!r} on {when}")

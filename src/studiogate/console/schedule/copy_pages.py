@@ -7,8 +7,8 @@ from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import DATES, read_date
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
-from studiogate.console.schedule.class_pages import with_query
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.class_pages import with_fields
+from studiogate.console.schedule.confirm import done
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.schedule.copy_week import SkipReason, week_of
@@ -63,7 +63,7 @@ async def copy_week(request: ConsoleRequest) -> Answer:
     target = read_date(request.form.get("target"))
     if week is None:
         return request.refused(NOT_FOUND)
-    back = with_query(COPY, {"location": str(week.place.id), "week": str(week.days.first)})
+    back = with_fields(COPY, {"location": str(week.place.id), "week": str(week.days.first)})
     if target is None:
         fault = Fault(("target",), "value_error", 'must be a date such as "2026-12-24"')
         return request.refused(Refusal(Code.VALIDATION_ERROR, faults=[fault]), back)

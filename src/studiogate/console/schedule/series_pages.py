@@ -11,20 +11,20 @@ from studiogate.console.framework.parse import DATES, as_id, read_date
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.framework.run_flow import run
-from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
-from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.class_pages import options_of, read_choices, with_fields
+from studiogate.console.schedule.confirm import Question, ask, conflict_warnings, done, warning_texts
 from studiogate.console.schedule.series_form import (
     FIELDS,
+    SeriesQuestion,
+    change_series,
     dates_text,
     given_series,
     pattern_text,
     read_series_form,
-    to_form_fields,
-    typed_fields,
+    series_counts,
+    to_series_fields,
+    typed_series_fields,
 )
-from studiogate.console.schedule.series_preview import SeriesQuestion, change_series, series_counts
-from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -35,6 +35,7 @@ from studiogate.storage.schedule import classes
 from studiogate.web.response import Answer
 
 SERIES = f"{PATH}/series"
+FORM = "schedule/series_form.html"
 DEFAULTS = {"start": "09:00", "minutes": "60", "every_weeks": "1", "visible": "on", "allow_waitlist": "on"}
 
 
@@ -64,9 +65,8 @@ async def new_series(request: ConsoleRequest) -> Answer:
     first = max(week.days.first, _today(week.zone))
     given = {**DEFAULTS, "first_date": str(first), **_from_query(request)}
     options = options_of(await read_choices(request, week.place.id), {})
-    back = with_query(SERIES, {"location": str(week.place.id)})
-    values: dict[str, Any] = {"week": week, "row": None, "given": given, "options": options, "back": back}
-    return request.render("schedule/series_form.html", seen="", **values)
+    back = with_fields(SERIES, {"location": str(week.place.id)})
+    return request.render(FORM, week=week, row=None, given=given, options=options, back=back, seen="")
 
 
 def _from_query(request: ConsoleRequest) -> dict[str, str]:
@@ -84,17 +84,17 @@ async def create_series(request: ConsoleRequest) -> Answer:
     week = posted_week(request.frame.locations, request.form)
     if week is None:
         return request.refused(NOT_FOUND)
-    fields = typed_fields(request.form)
-    back = with_query(f"{SERIES}/new", fields)
+    fields = typed_series_fields(request.form)
+    back = with_fields(f"{SERIES}/new", fields)
     values = {**read_series_form(request.form, new=True), "location_id": str(week.place.id)}
     given = Given(values, strict="confirmed" not in request.form)
     saved = await run(request, lambda connection, access: flow.create(connection, access, given))
     if not isinstance(saved, Refusal):
-        after = with_query(SERIES, {"location": str(week.place.id)})
+        after = with_fields(SERIES, {"location": str(week.place.id)})
         return done(request, after, f"{values['title']}: {', '.join(series_counts(saved)) or 'no class yet'}.")
     warnings = conflict_warnings(saved)
     if warnings is None:
-        return request.refused(to_form_fields(saved), back)
+        return request.refused(to_series_fields(saved), back)
     texts = warning_texts(warnings, week.zone)
     question = Question(
         "Create the series anyway?", values["title"], SERIES, "Create anyway", back, fields, warnings=texts
@@ -109,7 +109,7 @@ class _Found:
         self.row, self.zone = row, zone
         self.id: UUID = row["id"]
         self.path = f"{SERIES}/{row['id']}"
-        self.list_href = with_query(SERIES, {"location": str(row["location_id"])})
+        self.list_href = with_fields(SERIES, {"location": str(row["location_id"])})
 
 
 async def _find(request: ConsoleRequest) -> _Found | None:
@@ -133,14 +133,8 @@ async def edit_series(request: ConsoleRequest) -> Answer:
     seen = request.query.get(SEEN) or seen_text({name: stored.get(name, "") for name in FIELDS})
     given = {"from_date": request.query.get("from_date", ""), **stored, **_from_query(request)}
     options = options_of(await read_choices(request, found.row["location_id"]), found.row)
-    values: dict[str, Any] = {
-        "week": None,
-        "row": found.row,
-        "given": given,
-        "options": options,
-        "back": found.list_href,
-    }
-    return request.render("schedule/series_form.html", seen=seen, **values)
+    back = found.list_href
+    return request.render(FORM, week=None, row=found.row, given=given, options=options, back=back, seen=seen)
 
 
 @action("POST", "/schedule/series/{series_id}", Permission.SCHEDULE)
@@ -149,8 +143,8 @@ async def save_series(request: ConsoleRequest) -> Answer:
     found = await _find(request)
     if found is None:
         return request.not_found()
-    fields = typed_fields(request.form)
-    back = with_query(found.path, fields)
+    fields = typed_series_fields(request.form)
+    back = with_fields(found.path, fields)
     typed = request.form.get("from_date", "")
     since = read_date(typed)
     if typed and since is None:
@@ -192,6 +186,6 @@ async def end_series(request: ConsoleRequest) -> Answer:
         return request.not_found()
     saved = await run(request, lambda connection, access: flow.end(connection, access, found.id, last, reason))
     if isinstance(saved, Refusal):
-        return request.refused(saved, with_query(f"{found.path}/end", {"last_date": str(last)}))
+        return request.refused(saved, with_fields(f"{found.path}/end", {"last_date": str(last)}))
     counts = ", ".join(series_counts(saved)) or "no class was left"
     return done(request, found.list_href, f"{found.row['title']} ends on {last}: {counts}.")

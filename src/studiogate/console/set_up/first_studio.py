@@ -13,8 +13,7 @@ from studiogate.console.framework.refusals import shown, status_of
 from studiogate.console.framework.request import ORIGIN_ONLY, ConsoleRequest
 from studiogate.domain.access import SCOPE_GRANTS, Scope
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.staff import Permission, Role
-from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff import Grant, Permission, Role
 from studiogate.flows import keys
 from studiogate.flows.keys import KeyRequest
 from studiogate.flows.staff import roles

@@ -15,7 +15,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.matching import HEADER, Verdict
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.studio_file.faults import Fault
+from studiogate.domain.studio_file.rows import Fault
 from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
 from studiogate.flows.staff_flow import RepeatedFormError
 from studiogate.flows.studio_file import Options, Outcome, import_studio_file

@@ -1,8 +1,8 @@
 """The booking rules, as pure functions over facts: no I/O, no clock, no HTTP. A flow reads the facts while it holds
 the class's lock, calls these functions, and records the decision.
 
-    policy          the settings of a studio; studio < location < class type < class; frozen on the booking
-    policy_faults   validates an override of the policy before it is loaded
+    policy          the settings of a studio; studio < location < class type < class; frozen on the booking;
+                    overrides are validated before they are loaded
     facts           the input of the rules: class, member, memberships, spots, request, waiting entries
     states          the states of bookings, waitlist entries and classes, and their transitions
     ../instants     minutes before a start, the studio's calendar day, overlap
@@ -16,7 +16,7 @@ Booking (``decide_booking``): every failing rule, in this order; if none fails, 
                     unlimited first, then the credits that expire first                  (entitlement)
     the day         max_bookings_per_day counts seats held in other classes of the studio's day, not waitlist places
     overlap         half-open, with confirmed and checked-in bookings in other classes
-    the spot        unknown, missing or taken, if a seat is open                         (spots)
+    the spot        unknown, missing or taken, if a seat is open
     the seat        class_full, or when joining the waitlist: waitlist_not_allowed, waitlist_full
 
 Waitlist (``plan_promotions``): a free seat goes to the first waiting member in join order who passes all of these

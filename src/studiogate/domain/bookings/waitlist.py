@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from studiogate.domain.bookings.eligibility import first_refusal, judge_promotion
+from studiogate.domain.bookings.eligibility import first_refusal, free_spots, judge_promotion, spot_fault
 from studiogate.domain.bookings.entitlement import credits_of
 from studiogate.domain.bookings.facts import (
     Attempt,
@@ -35,7 +35,6 @@ from studiogate.domain.bookings.facts import (
 )
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, binding_reasons
 from studiogate.domain.bookings.policy import Policy, WaitlistMode
-from studiogate.domain.bookings.spots import free_spots, spot_fault
 from studiogate.domain.refusals import Code, Refusal
 
 

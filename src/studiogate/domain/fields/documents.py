@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from studiogate.domain.bookings.policy_faults import policy_faults
+from studiogate.domain.bookings.policy import policy_faults
 from studiogate.domain.fields.readers import Setting, WrongValueError, shaped, wrong
 from studiogate.domain.forms.canonical import canonical_settings, completed_fields
 from studiogate.domain.forms.rule_checks import definition_faults

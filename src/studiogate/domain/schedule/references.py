@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from studiogate.domain.bookings.policy_faults import policy_faults
+from studiogate.domain.bookings.policy import policy_faults
 from studiogate.domain.refusals import Fault
 
 NOUNS = {"location_id": "location", "room_id": "room", "class_type_id": "class type", "instructor_id": "instructor"}

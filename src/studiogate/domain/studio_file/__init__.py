@@ -2,9 +2,8 @@
 
     parser     splits a stream of bytes into elements, one at a time, so that a large file is never in memory as a whole
     sections   which words a file holds; their fields are in ``domain.fields``
-    rows       converts one element into checked values, or reports its faults
+    rows       converts one element into checked values, or reports its faults, each with its place
     schema     the same as JSON Schema
-    faults     a fault and its place
 
 Nothing here accesses files or the database.
 """

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from studiogate.domain.studio_file.faults import Fault
 from studiogate.domain.studio_file.json_window import BrokenFileError, Window
+from studiogate.domain.studio_file.rows import Fault
 from studiogate.domain.studio_file.sections import SECTION_BY_NAME, STUDIO
 
 __all__ = ["BrokenFileError", "Element", "read_elements", "read_studio"]

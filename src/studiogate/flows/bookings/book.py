@@ -1,21 +1,21 @@
-"""Book a class (POST /bookings), and validate a booking beforehand."""
+"""Book a class (POST /bookings): the command, what the rules judge, and what is to be written."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, decide_booking
+from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.bookings.facts import Attempt, BookingRequest
+from studiogate.domain.bookings.waitlist import Promote
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import promote
-from studiogate.flows.bookings.promote import MembersToLoad
 from studiogate.flows.idempotency import WriteContext
-from studiogate.storage.bookings import read
-from studiogate.storage.bookings.create import NewBooking
+from studiogate.storage.bookings import create, facts, read
+from studiogate.storage.bookings.create import NewBooking, TakenSeat
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 NO_CLASS = Refusal(Code.NOT_FOUND, param="class_id")
 NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")
@@ -32,14 +32,6 @@ class BookClass(NamedTuple):
     @property
     def request(self) -> BookingRequest:
         return BookingRequest(self.join_waitlist, self.class_spot_id)
-
-
-class Reason(TypedDict):
-    """A reason of a validation, as it is answered."""
-
-    code: str
-    message: str
-    details: dict[str, object]
 
 
 def new_booking(context: WriteContext, wanted: BookClass, decision: BookingDecision, position: int) -> NewBooking:
@@ -62,36 +54,19 @@ def attempt_of(situation: ClassSituation, people: PeopleSituation, member_id: UU
     )
 
 
-async def validate(connection: Connection, access: Access, wanted: BookClass) -> dict[str, Any] | Refusal:
-    """Return what a booking would decide now, without any effect."""
-    found = await _foresee(connection, access, wanted.class_id, wanted.member_id)
-    if isinstance(found, Refusal):
-        return found
-    return _validation(decide_booking(attempt_of(*found, wanted.member_id, wanted.request)))
+async def convert(
+    connection: Connection, access: Access, situation: ClassSituation, decision: BookingDecision, now: datetime
+) -> str:
+    """Confirm the waitlisted booking of a member who takes an open seat at their own request; return it in wire form.
 
-
-async def _foresee(
-    connection: Connection, access: Access, class_id: UUID, member_id: UUID
-) -> tuple[ClassSituation, PeopleSituation] | Refusal:
-    """Return the class and its people as a booking would find them now, without any effect."""
-    situation = await read.find_class(connection, access, class_id)
-    if situation is None:
-        return NO_CLASS
-    concerned = MembersToLoad([member_id], situation.class_.available_count, preview=True)
-    people = await promote.load_members(connection, access, situation, concerned)
-    return promote.foresee(situation, people) if member_id in people.members else NO_MEMBER
-
-
-def _validation(decision: BookingDecision) -> dict[str, object]:
-    return {
-        "object": "booking_validation",
-        "bookable": not decision.reasons,
-        "outcome": decision.outcome.value,
-        "reasons": _reasons(decision.reasons),
-        "membership_id": str(decision.membership_id) if decision.membership_id else None,
-        "credits_required": decision.credits_required,
-    }
-
-
-def _reasons(reasons: Sequence[Refusal]) -> list[Reason]:
-    return [{"code": each.code.value, "message": each.message, "details": dict(each.details)} for each in reasons]
+    This is not a promotion, so ``promoted_at`` stays empty on the booking and there is no promotion grace."""
+    class_id = situation.class_.id
+    entry = await facts.entry_of_booking(connection, access, decision.converts)
+    taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
+    by_request = TakenSeat(taken, now, promoted=False)
+    await create.record_promotion(connection, access, class_id, entry.booking_id, by_request)
+    await promote.close_gaps(connection, access, class_id, [(entry, taken)])
+    wire = await read.read_booking(connection, access, str(entry.booking_id))
+    if wire is None:
+        raise AssertionError("a booking of a permitted class can be read")
+    return wire

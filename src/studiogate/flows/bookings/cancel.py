@@ -17,16 +17,16 @@ from studiogate.domain.bookings.cancellation import (
 from studiogate.domain.bookings.facts import BookingFacts, SpotFacts
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
-from studiogate.domain.refusals import NOT_FOUND, Refusal
-from studiogate.flows.bookings import announce, promote
-from studiogate.flows.bookings.promote import MembersToLoad
+from studiogate.domain.events import EventType
+from studiogate.domain.refusals import Refusal
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.bookings import cancel as cancel_booking
-from studiogate.storage.bookings import facts, read
+from studiogate.storage.bookings import facts
 from studiogate.storage.bookings.cancel import NewCancellation
-from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
-from studiogate.storage.db.ids import new_id
+from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, LiveEntry, PeopleSituation
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
+from studiogate.storage.events import Change, emit
 
 
 class CancelBooking(NamedTuple):
@@ -46,8 +46,8 @@ def new_cancellation(
     booking, receipt_id = held.booking, new_id()
     purchase_id = None if cancellation.fee is None else new_id()
     receipt = receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
-    before = announce.before_cancelling(booking, held.entry)
-    made = (booking, held.entry, cancellation, receipt_id, _text(receipt), purchase_id, before)
+    before = _before(booking, held.entry)
+    made = (booking, held.entry, cancellation, receipt_id, text(receipt), purchase_id, before)
     return NewCancellation(*made, context.access, context.once)
 
 
@@ -59,22 +59,6 @@ def after(
     class_ = class_._replace(booked_count=class_.booked_count - new.cancellation.seat_freed)
     booking = held.booking._replace(status=BookingStatus.CANCELLED, cancellation_id=new.receipt_id)
     return situation._replace(class_=class_), held._replace(booking=booking)
-
-
-async def preview(connection: Connection, access: Access, booking_id: str) -> str | Refusal:
-    """Return the receipt that cancelling now would produce, without any effect."""
-    found = await read.find_class_of_booking(connection, access, booking_id)
-    if found is None:
-        return NOT_FOUND
-    situation, member_id = found
-    concerned = MembersToLoad([member_id], situation.class_.available_count + 1, preview=True)
-    people = await promote.load_members(connection, access, situation, concerned)
-    held = await facts.look_at_booking(connection, access, booking_id, situation)
-    decided = await decide(connection, access, situation, held, CancellationCause.PARTNER)
-    if isinstance(decided, Refusal):
-        return decided
-    promoted = promotes(plan(situation, people, held.booking, decided))
-    return _text(receipt_json(held.booking, decided, promoted=promoted))
 
 
 async def decide(
@@ -136,7 +120,30 @@ async def record(
             await cancel_booking.end_entry(connection, access, each.booking.class_id, each.entry, each.entry_becomes)
     await cancel_booking.record_fees(connection, access, classes, new)
     await cancel_booking.record_cancellations(connection, access, new, success)
-    await announce.cancelled(connection, access, new)
+    await _announce(connection, access, new)
 
 
-_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+def _before(booking: BookingFacts, entry: LiveEntry | None) -> dict[str, object]:
+    """Return the previous values of what a cancellation changes; the statement that cancels emits the event."""
+    previous: dict[str, object] = {"status": booking.status.value}
+    if booking.class_spot_id is not None:
+        previous["class_spot_id"] = booking.class_spot_id
+    if entry is not None and entry.position is not None:
+        previous["waitlist_position"] = entry.position
+    return previous
+
+
+async def _announce(connection: Connection, access: Access, new: Sequence[NewCancellation]) -> None:
+    """Announce what else cancellations change: the bookings' waitlist entries end, fees are charged."""
+    ended = [Change(each.entry.id, _live_entry(each.entry)) for each in new if each.entry is not None]
+    await emit(connection, access, EventType.WAITLIST_UPDATED, *ended)
+    charged = [Change(each.purchase_id) for each in new if each.purchase_id is not None]
+    await emit(connection, access, EventType.PURCHASE_CREATED, *charged)
+
+
+def _live_entry(entry: LiveEntry) -> dict[str, object]:
+    previous: dict[str, object] = {"status": entry.status}
+    return previous if entry.position is None else {**previous, "position": entry.position}
+
+
+text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

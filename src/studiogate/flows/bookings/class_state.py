@@ -103,7 +103,7 @@ class ClassState:
         # Positions move up, so what was decided before is written first.
         await self._writes.write()
         async with audited_key(self.connection, context.access, "booking.change", Subject("booking", new.id)):
-            return await promote.convert(self.connection, self.access, self.situation, decision, people.now)
+            return await book.convert(self.connection, self.access, self.situation, decision, people.now)
 
     async def cancel(self, number: int, context: WriteContext, wanted: CancelBooking) -> Refusal | None:
         """Decide a cancellation; the members whom it may move are locked."""

@@ -1,4 +1,5 @@
-"""Book for a member at the front desk. Staff may override most rules with a reason (``domain.bookings.overrides``)."""
+"""Book for a member at the front desk, or move a booking to another class. Staff may override most rules with a reason
+(``domain.bookings.overrides``)."""
 
 import json
 from datetime import datetime
@@ -11,21 +12,22 @@ from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.bookings.facts import BookingRequest
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
 from studiogate.domain.bookings.states import BookingStatus
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows import purchases
-from studiogate.flows.bookings import attendance, book, promote
+from studiogate.flows.bookings import book, promote, staff_bookings
 from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
 from studiogate.flows.bookings.promote import MembersToLoad
+from studiogate.flows.bookings.staff_bookings import cancel_for_studio
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
-from studiogate.storage.bookings import create, desk, lock
+from studiogate.storage.bookings import create, lock, read, staff
 from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 SOURCE = "staff"
 
@@ -71,7 +73,7 @@ async def book_for_member(
     if isinstance(booked, Booked):
         await record_new(connection, access, booked, wanted.override.reason)
         if wanted.check_in and booked.booking["status"] == BookingStatus.CONFIRMED:
-            done = await attendance.mark(connection, access, UUID(booked.booking["id"]), "checked_in")
+            done = await staff_bookings.mark(connection, access, UUID(booked.booking["id"]), "checked_in")
             return booked._replace(checked_in=done if isinstance(done, Refusal) else True)
     return booked
 
@@ -95,7 +97,7 @@ async def take_place(
     returned its credit."""
     seats = situation.class_.available_count
     people = await promote.load_members(connection, access, situation, MembersToLoad([wanted.member_id], seats))
-    if wanted.member_id not in people.members or await desk.member_was_erased(connection, access, wanted.member_id):
+    if wanted.member_id not in people.members or await staff.member_was_erased(connection, access, wanted.member_id):
         return NO_MEMBER
     if people.waiting:
         # Waiting members come first, also before somebody whom staff book.
@@ -117,7 +119,7 @@ async def _record(
 ) -> str:
     decision, now = decided
     if decision.converts is not None:
-        return await promote.convert(connection, access, situation, decision, now)
+        return await book.convert(connection, access, situation, decision, now)
     position = situation.class_.waitlist_count + 1 if decision.outcome == Outcome.WAITLISTED else None
     new = NewBooking(new_id(), situation.class_.id, member_id, decision, position, access, None)
     made = await create.record_bookings(connection, access, [situation], NewBookings([new], now, source=SOURCE))
@@ -134,3 +136,74 @@ async def record_new(
     if moved_from is not None:
         changes["moved_from"] = [None, str(moved_from)]
     await audit.add(connection, access, Entry("booking.create", subject, changes, reason))
+
+
+# On the receipt, if staff give no reason of their own.
+MOVED = "Moved to another class."
+
+
+class Move(NamedTuple):
+    booking_id: UUID
+    class_id: UUID
+    join_waitlist: bool = False
+    class_spot_id: UUID | None = None
+    override: Override = NO_OVERRIDE
+
+
+class Moved(NamedTuple):
+    """The receipt of the old booking, and the new booking."""
+
+    receipt: dict[str, object]
+    booked: Booked
+
+
+@staff_flow(Permission.BOOKINGS)
+async def move_booking(connection: Connection, access: Access, wanted: Move) -> Moved | Refusal:
+    """Cancel a booking free of charge and book the member into another class; the credit follows.
+
+    There is a new booking, because partners and flows rely on a booking's class never changing. Partners get
+    ``booking.cancelled``, whose receipt says that it was moved, then ``booking.updated`` for members who were promoted
+    into the seat, then ``booking.created``. If the new class refuses, nothing has happened.
+    """
+    if wanted.override.faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
+    found = await _lock(connection, access, wanted)
+    if isinstance(found, Refusal):
+        return found
+    situation, member_id = found
+    old, reason = Subject("booking", wanted.booking_id), wanted.override.reason
+    before = await audit.snapshot(connection, access, old)
+    receipt = await cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED)
+    if isinstance(receipt, Refusal):
+        return receipt
+    place = StaffBooking(wanted.class_id, member_id, wanted.join_waitlist, wanted.class_spot_id, wanted.override)
+    returned_to = UUID(receipt["membership_id"]) if receipt["credits_returned"] else None
+    booked = await take_place(connection, access, situation, place, returned_to)
+    if isinstance(booked, Refusal):
+        return booked
+    changes = changed_fields(old.kind, before, await audit.snapshot(connection, access, old))
+    changes["moved_to"] = [None, booked.booking["id"]]
+    await audit.add(connection, access, Entry("booking.move", old, changes, reason))
+    await record_new(connection, access, booked, reason, wanted.booking_id)
+    return Moved(receipt, booked)
+
+
+async def _lock(connection: Connection, access: Access, wanted: Move) -> tuple[ClassSituation, UUID] | Refusal:
+    """Lock both classes by id, then all their waiting members and the booking's member by id; return the new class and
+    the member. They are read before their locks are taken; a merge of duplicates meanwhile is noticed afterwards."""
+    old_class_id = await read.class_of_booking(connection, access, str(wanted.booking_id))
+    member_id = await staff.member_of_booking(connection, access, wanted.booking_id)
+    if old_class_id is None or member_id is None:
+        return NOT_FOUND
+    if old_class_id == wanted.class_id:
+        return Refusal(Code.ALREADY_BOOKED, {"booking_id": str(wanted.booking_id)})
+    situations = {}
+    for class_id in sorted((old_class_id, wanted.class_id)):
+        situation = await lock.lock_class(connection, access, class_id)
+        if situation is None:
+            return NOT_FOUND if class_id == old_class_id else Refusal(Code.NOT_FOUND, param="class_id")
+        situations[class_id] = situation
+    await lock.lock_members_of_classes(connection, access, [member_id], list(situations))
+    owner = await staff.member_of_booking(connection, access, wanted.booking_id)
+    lock.check_owner(owner or member_id, [member_id])
+    return situations[wanted.class_id], member_id

@@ -1,13 +1,13 @@
 """Give free seats to waiting members, inside the transaction that freed them."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.eligibility import BookingDecision
 from studiogate.domain.bookings.entitlement import is_behind
 from studiogate.domain.bookings.facts import (
     ClassFacts,
@@ -17,7 +17,7 @@ from studiogate.domain.bookings.facts import (
     SpotFacts,
     WaitingEntry,
 )
-from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import (
     Promote,
     PromotionStep,
@@ -26,16 +26,17 @@ from studiogate.domain.bookings.waitlist import (
     promotion_is_open,
     seats_open_to_newcomers,
 )
-from studiogate.flows.bookings import announce
+from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.flows.memberships import catch_up
-from studiogate.storage.bookings import facts, read
+from studiogate.storage.bookings import create, facts
 from studiogate.storage.bookings import lock as booking_locks
-from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.bookings.cancel import NewCancellation
-from studiogate.storage.bookings.create import NewBooking
-from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
-from studiogate.storage.bookings.promote import TakenSeat
+from studiogate.storage.bookings.create import NewBooking, Renumbered, TakenSeat
+from studiogate.storage.bookings.facts import ClassSituation, LiveEntry, PeopleSituation
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.events import Change, emit
+
+Entry = WaitingEntry | LiveEntry
 
 
 class MembersToLoad(NamedTuple):
@@ -127,14 +128,9 @@ async def promote(
     """Give free seats to eligible entries in join order; return the class and its people afterwards."""
     class_ = situation.class_
     steps = plan_promotions(class_, situation.policy, people.waiting, people.spots, people.now)
-    return _after(situation, people, await record_steps(connection, access, class_, PromotionPlan(steps, people.now)))
-
-
-def foresee(situation: ClassSituation, people: PeopleSituation) -> tuple[ClassSituation, PeopleSituation]:
-    """Return what ``promote`` would return, without any effect."""
-    steps = plan_promotions(situation.class_, situation.policy, people.waiting, people.spots, people.now)
-    verdicts = ((step.entry, step.verdict) for step in steps)
-    return _after(situation, people, [(entry, verdict) for entry, verdict in verdicts if isinstance(verdict, Promote)])
+    return after_promotions(
+        situation, people, await record_steps(connection, access, class_, PromotionPlan(steps, people.now))
+    )
 
 
 async def record_steps(
@@ -145,39 +141,56 @@ async def record_steps(
     for step in plan.steps:
         if isinstance(step.verdict, Promote):
             taken = TakenSeat(step.verdict, plan.at, promoted=True)
-            await promote_entry.record_promotion(connection, access, class_.id, step.entry.booking_id, taken)
+            await create.record_promotion(connection, access, class_.id, step.entry.booking_id, taken)
             promoted.append((step.entry, step.verdict))
         elif step.entry.skip_reason != step.verdict.skip_reason:
-            await promote_entry.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
+            await create.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
             skipped[step.entry.id] = step.entry.skip_reason
     if promoted or plan.someone_left:
-        renumbered = await promote_entry.renumber(connection, access, class_.id)
-        await announce.promoted(connection, access, promoted)
-        await announce.moved_up(connection, access, renumbered, skipped)
+        await close_gaps(connection, access, class_.id, promoted, skipped)
     return promoted
 
 
-async def convert(
-    connection: Connection, access: Access, situation: ClassSituation, decision: BookingDecision, now: datetime
-) -> str:
-    """Confirm the waitlisted booking of a member who takes an open seat at their own request; return it in wire form.
+async def close_gaps(
+    connection: Connection,
+    access: Access,
+    class_id: UUID,
+    promotions: Sequence[tuple[Entry, Promote]],
+    skipped: Mapping[UUID, str | None] = MappingProxyType({}),
+) -> None:
+    """Number the waitlist again after promotions. Announce these, and the new positions near the front. ``skipped``
+    holds the skip reasons that entries had before, where they changed in this transaction."""
+    renumbered = await create.renumber(connection, access, class_id)
+    bookings = [Change(entry.booking_id, _waitlisted(entry, verdict)) for entry, verdict in promotions]
+    await emit(connection, access, EventType.BOOKING_UPDATED, *bookings)
+    entries = [Change(entry.id, _waiting(entry)) for entry, _ in promotions]
+    await emit(connection, access, EventType.WAITLIST_UPDATED, *entries)
+    near = [each for each in renumbered if each.position <= POSITIONS_ANNOUNCED]
+    moved = [Change(each.entry_id, _moved(each, skipped)) for each in near]
+    await emit(connection, access, EventType.WAITLIST_UPDATED, *moved)
 
-    This is not a promotion, so ``promoted_at`` stays empty on the booking and there is no promotion grace."""
-    class_id = situation.class_.id
-    entry = await facts.entry_of_booking(connection, access, decision.converts)
-    taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
-    by_request = TakenSeat(taken, now, promoted=False)
-    await promote_entry.record_promotion(connection, access, class_id, entry.booking_id, by_request)
-    renumbered = await promote_entry.renumber(connection, access, class_id)
-    await announce.promoted(connection, access, [(entry, taken)])
-    await announce.moved_up(connection, access, renumbered)
-    wire = await read.read_booking(connection, access, str(entry.booking_id))
-    if wire is None:
-        raise AssertionError("a booking of a permitted class can be read")
-    return wire
+
+def _waitlisted(entry: Entry, verdict: Promote) -> dict[str, object]:
+    previous: dict[str, object] = {"status": BookingStatus.WAITLISTED.value}
+    if entry.position is not None:
+        previous["waitlist_position"] = entry.position
+    return previous if verdict.class_spot_id is None else {**previous, "class_spot_id": None}
 
 
-def _after(
+def _waiting(entry: Entry) -> dict[str, object]:
+    status = entry.status if isinstance(entry, LiveEntry) else WaitlistStatus.WAITING.value
+    previous: dict[str, object] = {"status": status, "converted_to_booking": False, "promoted_at": None}
+    if entry.position is not None:
+        previous["position"] = entry.position
+    return previous if entry.skip_reason is None else {**previous, "skip_reason": entry.skip_reason}
+
+
+def _moved(each: Renumbered, skipped: Mapping[UUID, str | None]) -> dict[str, object]:
+    previous: dict[str, object] = {"position": each.position_before}
+    return {**previous, "skip_reason": skipped[each.entry_id]} if each.entry_id in skipped else previous
+
+
+def after_promotions(
     situation: ClassSituation, people: PeopleSituation, promoted: list[tuple[WaitingEntry, Promote]]
 ) -> tuple[ClassSituation, PeopleSituation]:
     class_ = situation.class_

@@ -1,6 +1,8 @@
-"""Actions of staff whose effects partners see: cancel a class, change its capacity."""
+"""Actions of staff on a class: cancel it, change its capacity; and previews of who is affected."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -12,8 +14,9 @@ from studiogate.domain.bookings.cancellation import (
     decide_cancellation,
     is_cancelled_with_class,
 )
-from studiogate.domain.bookings.states import ClassStatus
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus
 from studiogate.domain.events import EventType
+from studiogate.domain.instants import overlaps
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused_reason
@@ -24,7 +27,8 @@ from studiogate.flows.bookings.promote import MembersToLoad
 from studiogate.flows.changes import audited, changing
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
-from studiogate.storage.bookings import facts, lock, staff
+from studiogate.storage.bookings import facts, lock, read, staff
+from studiogate.storage.bookings import staff as storage
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import classes
@@ -137,3 +141,43 @@ async def fill_free_seats(connection: Connection, access: Access, class_id: UUID
     people = await promote.load_members(connection, access, situation, MembersToLoad([], seats))
     after, _ = await promote.promote(connection, access, situation, people)
     return after.class_.booked_count - situation.class_.booked_count
+
+
+class AffectedMember(NamedTuple):
+    """A member with a live booking; what a cancellation would give back, or whether another booking is in the way."""
+
+    member_id: UUID
+    name: str
+    is_waiting: bool
+    credits_returned: int = 0
+    overlaps: bool = False
+
+
+async def affected_by_cancelling(connection: Connection, access: Access, class_id: UUID) -> list[AffectedMember] | None:
+    """Return who would lose a booking if the class were cancelled now, and the credits that they would get back."""
+    situation = await read.find_class(connection, access, class_id)
+    if situation is None:
+        return None
+    holders = await storage.read_holders(connection, access, class_id)
+    held = await facts.look_at_bookings(connection, access, [each.booking_id for each in holders], [situation])
+    found = []
+    for each in holders:
+        booking = held.get(each.booking_id)
+        if booking is not None and is_cancelled_with_class(each.status, situation.class_, booking.now):
+            decided = cancellation_of(situation, booking, CancellationCause.CLASS_CANCELLED)
+            found.append(_member(each)._replace(credits_returned=decided.credits_returned))
+    return found
+
+
+async def affected_by_moving(
+    connection: Connection, access: Access, class_id: UUID, between: tuple[datetime, datetime]
+) -> list[AffectedMember]:
+    """Return whose booking would move with the class, and who of them has another booking at the new time."""
+    holders = await storage.read_holders(connection, access, class_id)
+    others = await storage.other_bookings(connection, access, class_id, between)
+    busy = {each.member_id for each in others if overlaps(*between, each.start_time, each.end_time)}
+    return [_member(each)._replace(overlaps=each.member_id in busy) for each in holders]
+
+
+def _member(holder: storage.Holder) -> AffectedMember:
+    return AffectedMember(holder.member_id, holder.name, holder.status == BookingStatus.WAITLISTED)

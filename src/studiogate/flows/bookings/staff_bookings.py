@@ -1,7 +1,7 @@
-"""Actions of staff on one booking: promote a waiting member, cancel a booking free of charge."""
+"""Actions of staff on one booking: promote a waiting member, cancel free of charge, check in or mark as no-show."""
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -9,8 +9,17 @@ from studiogate.domain.audit import changed_fields, overridden_rules
 from studiogate.domain.bookings.cancellation import CancellationCause
 from studiogate.domain.bookings.facts import WaitingEntry
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
-from studiogate.domain.bookings.states import WaitlistStatus, waitlist_transition_refusal
+from studiogate.domain.bookings.states import (
+    SEAT_HOLDING,
+    BookingStatus,
+    ClassStatus,
+    WaitlistStatus,
+    attendance_refusal,
+    booking_transition_refusal,
+    waitlist_transition_refusal,
+)
 from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_promotion
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import executor, promote
@@ -22,9 +31,10 @@ from studiogate.flows.memberships import catch_up
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
-from studiogate.storage.bookings import facts, lock, read
+from studiogate.storage.bookings import facts, lock, read, staff
 from studiogate.storage.bookings.facts import PeopleSituation
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.events import Change, emit
 
 
 class PromotedEntry(NamedTuple):
@@ -104,3 +114,50 @@ async def cancel_for_studio(
         return done if isinstance(done, Refusal) else NOT_FOUND
     receipt: dict[str, object] = json.loads(done.body)
     return receipt
+
+
+Mark = Literal["checked_in", "no_show", "confirmed"]
+# For the audit log, by the status before and after.
+_ACTIONS = {
+    (BookingStatus.CONFIRMED, BookingStatus.CHECKED_IN): "booking.check_in",
+    (BookingStatus.CHECKED_IN, BookingStatus.CONFIRMED): "booking.check_in_undone",
+    (BookingStatus.CONFIRMED, BookingStatus.NO_SHOW): "booking.no_show",
+    (BookingStatus.NO_SHOW, BookingStatus.CHECKED_IN): "booking.no_show_undone",
+}
+
+
+@staff_flow(Permission.ATTENDANCE)
+async def mark(
+    connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
+) -> Mark | Refusal:
+    """Check in, mark as no-show, or undo that; ``undoes`` is the status that is undone. Instructors do so in their own
+    classes."""
+    found = await lock.lock_class_of_booking(connection, access, booking_id)
+    if found is None:
+        return NOT_FOUND
+    situation, _ = found
+    if not access.may_act_on_class_of(await staff.instructor_of_class(connection, access, situation.class_.id)):
+        return NOT_FOUND
+    held = await facts.look_at_booking(connection, access, booking_id, situation)
+    refusal = _mark_refusal(held.booking.status, status, undoes) or attendance_refusal(
+        held.booking.status, BookingStatus(status), situation.class_.start_time, held.now
+    )
+    if refusal is not None:
+        return refusal
+    if status == "confirmed" and situation.class_.status == ClassStatus.CANCELLED:
+        return Refusal(Code.CLASS_CANCELLED)
+    action = _ACTIONS[held.booking.status, BookingStatus(status)]
+    async with audited(connection, access, action, Subject("booking", booking_id)):
+        await staff.set_booking_status(connection, access, booking_id, status)
+    before = {"status": held.booking.status.value}
+    await emit(connection, access, EventType.BOOKING_UPDATED, Change(booking_id, before))
+    return status
+
+
+def _mark_refusal(current: BookingStatus, target: Mark, undoes: Mark | None) -> Refusal | None:
+    """Refuse to mark a booking without a seat: only promotion, which takes seat and credit, confirms a waiting one."""
+    if current not in SEAT_HOLDING:
+        return Refusal(Code.INVALID_TRANSITION, {"from": str(current), "to": target})
+    if undoes is not None and current != undoes:
+        return Refusal(Code.INVALID_TRANSITION, {"is": str(current), "undoes": undoes})
+    return booking_transition_refusal(current, BookingStatus(target))

@@ -24,8 +24,8 @@ from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
 from studiogate.flows import changes, leads, retry
 from studiogate.flows.forms import mail_queue
 from studiogate.storage import people
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.forms import submit as storage
 from studiogate.storage.forms.hosted import PageForm
 from studiogate.storage.forms.submit import FormSituation, NewSubmission

@@ -38,8 +38,8 @@ from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import lock, staff
-from studiogate.storage.db.ids import new_id, read_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id, read_id
 from studiogate.storage.schedule import classes as storage
 from studiogate.storage.schedule import closures, series
 from studiogate.storage.schedule import rows as row_storage

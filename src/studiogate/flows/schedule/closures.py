@@ -12,8 +12,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import NOT_FOUND, Refusal
+from studiogate.domain.schedule.fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.series import Days
-from studiogate.domain.schedule.series_fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid
@@ -22,8 +22,8 @@ from studiogate.flows.schedule import rows, series_classes
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import read_id
 from studiogate.storage.schedule import closures as storage
 from studiogate.storage.schedule import rows as row_storage
 from studiogate.storage.schedule import series as series_storage

@@ -15,8 +15,8 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import Fields, invalid, read_fields
 from studiogate.flows.changes import audited, changing
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.schedule import rows
 
 

@@ -14,8 +14,7 @@ from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule.class_changes import changed_values
-from studiogate.domain.schedule.series import horizon, next_week_of
-from studiogate.domain.schedule.series_fields import (
+from studiogate.domain.schedule.fields import (
     NEW_SERIES,
     SERIES,
     end_refusal,
@@ -23,6 +22,7 @@ from studiogate.domain.schedule.series_fields import (
     series_faults,
     split_faults,
 )
+from studiogate.domain.schedule.series import horizon, next_week_of
 from studiogate.domain.schedule.warnings import strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields, refused_reason
@@ -32,8 +32,8 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series_classes import SavedSeries
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.schedule import rows as row_storage
 from studiogate.storage.schedule import series as storage
 from studiogate.storage.schedule.series import Series

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff.roles import refusal_without_owner
+from studiogate.domain.staff import refusal_without_owner
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import changes
 from studiogate.flows.staff.visits import IssuedLink, issue_link

@@ -7,8 +7,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff import Channel, Permission, Role
-from studiogate.domain.staff.roles import MAX_STAFF, Grant, grant_faults, refusal_without_owner
+from studiogate.domain.staff import MAX_STAFF, Channel, Grant, Permission, Role, grant_faults, refusal_without_owner
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import changes
 from studiogate.flows.changes import audited

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, staff_access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff.sessions import Origin, Session
+from studiogate.domain.staff.sign_in import Origin, Session
 from studiogate.domain.staff.tokens import csrf_token, hash_of_own, is_csrf_token, token_hash
 from studiogate.flows import changes
 from studiogate.storage.accounts import accounts, sessions

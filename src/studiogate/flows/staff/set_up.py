@@ -14,9 +14,8 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff import Channel, Role
+from studiogate.domain.staff import Channel, Grant, Role
 from studiogate.domain.staff.passwords import password_faults
-from studiogate.domain.staff.roles import Grant
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff import hashing, roles
@@ -26,8 +25,8 @@ from studiogate.flows.staff.visits import Started, Visit, start_session
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.console import lock_set_up
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.db.transactions import transaction_on
 
 LIFE = timedelta(days=1)

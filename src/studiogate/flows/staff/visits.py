@@ -10,8 +10,7 @@ from studiogate.domain.addresses import owner_of
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Channel, Staff
-from studiogate.domain.staff.sessions import Origin, studio_to_start_in
-from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key, attempt_refusal
+from studiogate.domain.staff.sign_in import LIMITS, Attempt, Origin, attempt_key, attempt_refusal, studio_to_start_in
 from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, hash_of_own, link_is_open, new_token, token_hash
 from studiogate.flows import changes
 from studiogate.storage.accounts import accounts, attempts, links, sessions

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
-from studiogate.domain.studio_file.faults import Fault, Faults
+from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.private_file import writing

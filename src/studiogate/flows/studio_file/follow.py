@@ -9,7 +9,7 @@ from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.domain.leads import with_submissions
 from studiogate.domain.memberships import MembershipState, after_payment
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.studio_file.faults import Fault
+from studiogate.domain.studio_file.rows import Fault
 from studiogate.flows import class_clock
 from studiogate.flows.schedule import series_classes
 from studiogate.flows.schedule.series_classes import SavedSeries

@@ -10,8 +10,8 @@ from uuid import UUID
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Channel, Permission
-from studiogate.domain.studio_file.faults import Fault, Faults
 from studiogate.domain.studio_file.parser import BrokenFileError, read_elements, read_studio
+from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.flows.studio_file.outcome import Outcome, Progress, silent

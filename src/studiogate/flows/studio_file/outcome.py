@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields
 from studiogate.domain.json_values import same_json
-from studiogate.domain.studio_file.faults import Fault, Faults
+from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject

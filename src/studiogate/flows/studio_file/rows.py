@@ -14,9 +14,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields import Section, Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import is_currency
-from studiogate.domain.studio_file.faults import STALE, Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
-from studiogate.domain.studio_file.rows import GIVEN, RowReader
+from studiogate.domain.studio_file.rows import GIVEN, STALE, Fault, Faults, RowReader, place_of
 from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, STUDIO, VERSIONS
 from studiogate.flows.studio_file.outcome import Counts, studio_change
 from studiogate.storage import studio

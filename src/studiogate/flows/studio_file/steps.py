@@ -6,7 +6,7 @@ from typing import Protocol
 
 from studiogate.domain.access import Access
 from studiogate.domain.fields.readers import Setting
-from studiogate.domain.studio_file.faults import KEPT, Fault, Faults, place_of, row_of
+from studiogate.domain.studio_file.rows import KEPT, Fault, Faults, place_of, row_of
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.people import members_appeared

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.staff.sign_in import AccountState
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 
 COLUMNS = """
     a.id, a.email, a.name, a.password_hash, a.totp_secret, a.totp_confirmed_at, a.totp_last_step, a.disabled_at,

@@ -4,8 +4,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from studiogate.domain.staff.sign_in import Attempt, Tried
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 ADD = "insert into staff_sign_in_attempts (id, kind, email_key, address) values ($1, $2, $3, $4)"
 COUNT = """

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.staff.tokens import Purpose
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 # Why a mail with a link is not sent.
 NOT_NEEDED = "no longer needed"

@@ -4,9 +4,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.staff import Role
-from studiogate.domain.staff.sessions import LIFE, MAX_SESSIONS, Origin, Session
-from studiogate.storage.db.ids import new_id
+from studiogate.domain.staff.sign_in import LIFE, MAX_SESSIONS, Origin, Session
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 
 ADD = """
     insert into staff_sessions

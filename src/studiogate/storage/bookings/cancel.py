@@ -17,10 +17,8 @@ from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.events import EventType
 from studiogate.storage import audit
 from studiogate.storage.bookings.facts import ClassSituation, LiveEntry
-from studiogate.storage.db.ids import new_id
-from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.statement import Statement
+from studiogate.storage.db.statement import Statement, json_rows, new_id
 from studiogate.storage.events import announced
 from studiogate.storage.idempotency import IdempotencyKey, check_stored, stored_answers
 from studiogate.storage.resources import BOOKING

@@ -22,8 +22,8 @@ from studiogate.domain.bookings.facts import (
 from studiogate.domain.bookings.policy import Policy, resolve_policy
 from studiogate.domain.bookings.states import OCCUPYING, SEAT_HOLDING, BookingStatus, ClassStatus, MembershipStatus
 from studiogate.domain.instants import local_day_bounds, overlaps
-from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import read_id
 from studiogate.storage.status_lists import OPEN_ENTRY
 
 # How many waiting entries a transaction considers at first for a free seat.

@@ -15,8 +15,8 @@ from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.bookings.states import LIVE, BookingStatus, ClassStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILED_TYPES, TOO_LATE, MailKind, News
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
 
 STUDIOS_WITH_NEWS = """

@@ -1,11 +1,13 @@
 """Reads and changes for the staff's flows and for housekeeping. The flows hold the locks."""
 
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.bookings.states import MAX_CLASS, BookingStatus
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.status_lists import OPEN_ENTRY
+from studiogate.storage.status_lists import OPEN_ENTRY, SEAT_HOLDING
 
 
 async def live_bookings(
@@ -93,3 +95,68 @@ async def classes_with_seat_and_waitlist(
         at_most,
     )
     return [(row["studio_id"], row["id"]) for row in rows]
+
+
+async def instructor_of_class(connection: Connection, access: Access, class_id: UUID) -> UUID | None:
+    instructor_id: UUID | None = await connection.fetchval(
+        "select instructor_id from classes where studio_id = $1 and id = $2", access.studio_id, class_id
+    )
+    return instructor_id
+
+
+async def member_was_erased(connection: Connection, access: Access, member_id: UUID) -> bool:
+    """Return whether a member was erased. The member is locked."""
+    statement = "select erased_at is not null from members where studio_id = $1 and id = $2"
+    return bool(await connection.fetchval(statement, access.studio_id, member_id))
+
+
+async def member_of_booking(connection: Connection, access: Access, booking_id: UUID) -> UUID | None:
+    member_id: UUID | None = await connection.fetchval(
+        "select member_id from bookings where studio_id = $1 and id = $2", access.studio_id, booking_id
+    )
+    return member_id
+
+
+# For previews: members with a live booking in a class, and what else they have booked.
+HOLDERS = """
+    select b.id, b.member_id, m.name, b.status::text as status from bookings b
+    join members m on m.studio_id = $1 and m.id = b.member_id
+    where b.studio_id = $1 and b.class_id = $2 and b.status <> 'cancelled'
+    order by b.status = 'waitlisted', m.name, b.id"""
+OTHER_BOOKINGS = f"""
+    select b.member_id, o.start_time, o.end_time from bookings b
+    join bookings o on o.studio_id = $1 and o.member_id = b.member_id and o.class_id <> $2
+      and o.status in ({SEAT_HOLDING}) and o.start_time > $3 and o.start_time < $4
+    where b.studio_id = $1 and b.class_id = $2 and b.status <> 'cancelled'"""
+
+
+class Holder(NamedTuple):
+    """A member with a live booking in a class."""
+
+    booking_id: UUID
+    member_id: UUID
+    name: str
+    status: BookingStatus
+
+
+class OtherBooking(NamedTuple):
+    """When a member has another class."""
+
+    member_id: UUID
+    start_time: datetime
+    end_time: datetime
+
+
+async def read_holders(connection: Connection, access: Access, class_id: UUID) -> list[Holder]:
+    """Return the members with a live booking in a class by name, waiting members last."""
+    rows = await connection.fetch(HOLDERS, access.studio_id, class_id)
+    return [Holder(row["id"], row["member_id"], row["name"], BookingStatus(row["status"])) for row in rows]
+
+
+async def other_bookings(
+    connection: Connection, access: Access, class_id: UUID, between: tuple[datetime, datetime]
+) -> list[OtherBooking]:
+    """Return other bookings of a class's members that may take place in this time; the caller compares the times."""
+    start, end = between
+    rows = await connection.fetch(OTHER_BOOKINGS, access.studio_id, class_id, start - MAX_CLASS, end)
+    return [OtherBooking(*row) for row in rows]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import asyncpg
 
 from studiogate import clock
-from studiogate.storage.db.deadlines import Watch
+from studiogate.storage.db.driver import Watch
 from studiogate.storage.db.failures import (
     OTHER_SESSION,
     READ_ONLY,
@@ -31,9 +31,8 @@ from studiogate.storage.db.failures import (
     own_errors,
     raise_as_ours,
 )
-from studiogate.storage.db.load_shedding import WaitEstimate
+from studiogate.storage.db.load_shedding import WaitEstimate, WaitQueue
 from studiogate.storage.db.servers import Servers
-from studiogate.storage.db.wait_queue import WaitQueue
 
 __all__ = [
     "Connection",

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.forms.settings import FormSettings, read_settings
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
 
 QUEUE = """

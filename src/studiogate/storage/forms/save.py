@@ -10,8 +10,8 @@ import asyncpg
 
 from studiogate.domain.access import Access
 from studiogate.domain.json_values import json_text
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, TransactionConflictError
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.resources import MANAGED_FORM
 
 WIRE = f"select row_to_json(w)::text from (select {MANAGED_FORM.columns} from saved f) w"

@@ -13,9 +13,8 @@ from studiogate.domain.events import EventType
 from studiogate.domain.forms.answers import Consent
 from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.domain.instants import instant_text
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.statement import Statement
+from studiogate.storage.db.statement import Statement, new_id
 from studiogate.storage.events import announced
 from studiogate.storage.resources import SUBMISSION
 from studiogate.storage.status_lists import COUNTED_SUBMISSION

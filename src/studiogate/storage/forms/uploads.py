@@ -7,8 +7,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.forms.acceptance import manages_forms
 from studiogate.domain.forms.upload_limits import UploadUsage
 from studiogate.domain.retention import WAITING_UPLOAD_HOURS
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import new_id
 
 INSERT = """
     with made as (

@@ -11,8 +11,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.schedule.copy_week import Copy, WeekClass
 from studiogate.domain.schedule.series import Days, Pattern
 from studiogate.domain.schedule.warnings import Slot
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.schedule.series import SHARED, shared_of
 
 LOCATION = """

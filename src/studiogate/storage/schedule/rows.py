@@ -10,8 +10,8 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.schedule.references import Referenced, waiver_form_ids
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 from studiogate.storage.studio import as_json
 
 # The columns that flows write, by the kind of the row as the audit log names it.

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.access import Access
 from studiogate.domain.schedule.series import Days, Occurrence, Pattern, SeriesClass
-from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import new_id
 
 # What the classes of a series have in common.
 _COLUMNS = (

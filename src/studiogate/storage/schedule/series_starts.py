@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.schedule.series import local_instant
-from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Record
+from studiogate.storage.db.statement import json_rows
 
 # ``start`` has the instant of a local time on a day; ``{0}`` is the parameter.
 STARTS = "json_to_recordset({0}::json) as start(timezone text, day date, at time, instant timestamptz)"

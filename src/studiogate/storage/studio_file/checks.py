@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from studiogate.domain.access import Access
-from studiogate.domain.studio_file.faults import STALE, Fault, Faults
+from studiogate.domain.studio_file.rows import STALE, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import HISTORY_CHECKS, SEATS
 from studiogate.storage.studio_file.stage import FAULTY

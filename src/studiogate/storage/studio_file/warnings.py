@@ -5,7 +5,7 @@
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS
-from studiogate.domain.studio_file.faults import Fault, Faults
+from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.stored_checks import SCHEDULE_WARNINGS
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from studiogate.api.framework.openapi import parameters, responses
-from studiogate.api.framework.openapi.examples import Schema, example_of
+from studiogate.api.framework.openapi.schemas import Schema, example_of
 from studiogate.api.framework.operations import CODES, ORDER, ListEnvelope
 from studiogate.api.framework.route import LeanRoute
 from studiogate.domain.access import SCOPE_GRANTS

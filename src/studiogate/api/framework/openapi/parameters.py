@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from studiogate import API_VERSION
-from studiogate.api.framework.openapi.examples import Schema, example_of, id_example
-from studiogate.api.framework.openapi.schemas import tidied
+from studiogate.api.framework.openapi.schemas import Schema, example_of, id_example, tidied
 from studiogate.api.framework.operations import EXAMPLE_REQUEST_ID
 
 _FILTERS = {

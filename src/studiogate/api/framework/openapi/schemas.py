@@ -1,4 +1,4 @@
-"""Tidy schemas: remove what pydantic adds for its own use, and what nothing refers to."""
+"""Tidy schemas: remove what pydantic adds for its own use, and what nothing refers to. Assemble their examples."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -58,3 +58,65 @@ def _references(value: object) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for each in value:
             yield from _references(each)
+
+
+# Examples, assembled from the examples of the fields.
+
+Schema = Mapping[str, Any]
+_REFERENCE = "#/components/schemas/"
+_BY_FORMAT = {"uuid": "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5", "date-time": "2026-11-15T08:00:00Z"}
+_BY_TYPE = {"string": "text", "integer": 1, "number": 1.0, "boolean": True, "null": None}
+
+
+def resolved(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
+    reference = schema.get("$ref")
+    return schemas[reference.removeprefix(_REFERENCE)] if reference else schema
+
+
+def example_of(schema: Schema, schemas: Mapping[str, Schema]) -> Any:
+    """Return the schema's own example, else one assembled from its members' examples."""
+    schema = resolved(schema, schemas)
+    known = _stated(schema)
+    if known:
+        return known[0]
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if choices:
+        return example_of(choices[0], schemas)
+    if "properties" in schema:
+        return _object(schema, schemas)
+    if schema.get("type") == "object":
+        return {}
+    if schema.get("type") == "array":
+        return [example_of(schema["items"], schemas)] if schema.get("items") else []
+    return _BY_FORMAT.get(schema.get("format", ""), _BY_TYPE.get(schema.get("type", "")))
+
+
+def _stated(schema: Schema) -> list[object]:
+    """Return the examples that the declaration states itself, as a list, since null is a valid example."""
+    if schema.get("examples"):
+        return list(schema["examples"])
+    for name in ("const", "default"):
+        if name in schema:
+            return [schema[name]]
+    return list(schema.get("enum", []))
+
+
+def _object(schema: Schema, schemas: Mapping[str, Schema]) -> dict[str, object]:
+    """Return an object with all required members, and the optional ones that have an example."""
+    required = schema.get("required", [])
+    shown = {
+        name: member for name, member in schema["properties"].items() if name in required or member.get("examples")
+    }
+    return {name: example_of(member, schemas) for name, member in shown.items()}
+
+
+def id_example(name: str, schemas: Mapping[str, Schema]) -> str:
+    """Return the example of an id parameter: the `id` of the resource that it names."""
+    stem = name.removesuffix("_id")
+    for suffix in (stem, "_" + stem):
+        for schema in schemas.values():
+            members = schema.get("properties", {})
+            discriminator = members.get("object", {}).get("const", "")
+            if discriminator == stem or (suffix != stem and discriminator.endswith(suffix)):
+                return str(example_of(members["id"], schemas))
+    return _BY_FORMAT["uuid"]

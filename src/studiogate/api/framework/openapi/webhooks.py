@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from studiogate.api.framework.openapi.examples import Schema, example_of
+from studiogate.api.framework.openapi.schemas import Schema, example_of
 from studiogate.domain.events import EventType, Example
 
 EVENT = "Event"

@@ -1,16 +1,19 @@
-"""GET /bookings and /waitlist."""
+"""GET /bookings and /waitlist, what a cancellation would cost, and the receipt of one."""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Money, Uuid, Wire, operation
 from studiogate.api.framework.params import LIMIT, Cursor, Id, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import previews
 from studiogate.storage.bookings import read as storage
 from studiogate.web.response import Answer
 
@@ -57,6 +60,62 @@ class WaitlistList(ListEnvelope):
     data: list[WaitlistEntry]
 
 
+class LateFee(Wire):
+    amount: Money = Field(examples=["15.00"])
+    currency: str = Field(examples=["USD"])
+    status: Literal["pending"] = "pending"
+    purchase_id: Uuid | None = Field(examples=["8a430d6d-8f5b-5f0e-8a43-5e0c7a3e0f6f"])
+
+
+class BookingPolicy(BaseModel):
+    """The policy as it was resolved when the booking was made."""
+
+    require_entitlement: bool = Field(examples=[True])
+    booking_opens_minutes_before: int | None = Field(examples=[None])
+    booking_closes_minutes_before: int = Field(examples=[0])
+    cancellation_window_minutes: int = Field(examples=[720])
+    late_action: LateAction = Field(examples=["fee"])
+    late_fee_amount: Money = Field(examples=["15.00"])
+    late_fee_currency: str | None = Field(examples=[None])
+    free_late_cancels: int = Field(examples=[0])
+    free_late_cancels_days: int = Field(examples=[30])
+    waitlist_mode: WaitlistMode = Field(examples=["auto"])
+    waitlist_capacity: int | None = Field(examples=[None])
+    promotion_cutoff_minutes: int = Field(examples=[60])
+    promotion_grace_minutes: int = Field(examples=[15])
+    max_bookings_per_day: int | None = Field(examples=[None])
+    allow_overlapping: bool = Field(examples=[False])
+    waiver_form_id: Uuid | None = Field(examples=[None])
+
+
+class BookingCancellation(Wire):
+    """The receipt of a cancellation; with status `preview`, what it would be."""
+
+    id: Uuid | None = Field(examples=["c0ffee00-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    object: Literal["booking_cancellation"] = "booking_cancellation"
+    booking_id: Uuid = Field(examples=["d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b"])
+    class_id: Uuid = Field(examples=["f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    member_id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
+    status: Literal["cancelled", "preview"] = Field(examples=["cancelled"])
+    cancelled_at: Instant | None = Field(examples=["2026-11-19T18:00:00+00:00"])
+    cancelled_by: str = Field(examples=["partner_api"])
+    reason: str | None = Field(examples=["Feeling unwell"])
+    cancellation_type: Literal["standard", "late", "graced", "studio", "class_cancelled", "waitlist_left"] = Field(
+        examples=["late"]
+    )
+    late: bool = Field(examples=[True])
+    cutoff_at: Instant = Field(examples=["2026-11-19T12:00:00+00:00"])
+    late_fee: LateFee | None
+    credit_forfeited: bool = Field(examples=[False])
+    credits_forfeited: int = Field(examples=[0])
+    credits_returned: int = Field(examples=[1])
+    membership_id: Uuid | None = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
+    credits_remaining: int | None = Field(examples=[8])
+    spot_released: bool = Field(examples=[True])
+    promoted: bool = Field(description="Somebody from the waitlist has the seat now; never who.", examples=[False])
+    policy: BookingPolicy
+
+
 @routes.get("/bookings", **operation("List bookings", BookingList, *LISTING))
 async def list_bookings(
     caller: Reader,
@@ -97,3 +156,31 @@ async def list_waitlist(
 async def read_waitlist_entry(caller: Reader, waitlist_id: PathId) -> Answer:
     """Position, status, and whether it became a booking."""
     return found(caller, await caller.read(storage.read_waitlist_entry, waitlist_id))
+
+
+@routes.get(
+    "/bookings/{booking_id}/cancellation-preview",
+    **operation(
+        "What cancelling would cost now",
+        BookingCancellation,
+        *READING,
+        Code.CLASS_STARTED,
+        Code.BOOKING_ALREADY_CANCELLED,
+        Code.INVALID_TRANSITION,
+    ),
+)
+async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
+    """The receipt that cancelling at this moment would give; nothing happens."""
+    preview = await caller.read(previews.preview_cancellation, booking_id)
+    if isinstance(preview, Refusal):
+        return caller.refuse(preview)
+    return found(caller, preview)
+
+
+@routes.get(
+    "/bookings/{booking_id}/cancellation",
+    **operation("Read the receipt of a cancelled booking", BookingCancellation, *READING),
+)
+async def read_cancellation(caller: Reader, booking_id: PathId) -> Answer:
+    """Exactly what the cancellation answered."""
+    return found(caller, await caller.read(storage.read_cancellation, booking_id))

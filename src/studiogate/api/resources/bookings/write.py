@@ -1,4 +1,4 @@
-"""POST /bookings, DELETE /bookings/{id}, the previews of both, and the receipt of a cancellation."""
+"""POST /bookings, what it would answer, and DELETE /bookings/{id}."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -8,21 +8,19 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from studiogate.api.framework.errors import STATUS
 from studiogate.api.framework.idempotency import IDEMPOTENT, IdempotencyHeader, answered, write_context
-from studiogate.api.framework.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
+from studiogate.api.framework.operations import READING, WRITING, Uuid, Wire, operation
 from studiogate.api.framework.params import Id, PathId, Text
-from studiogate.api.framework.reads import found
 from studiogate.api.framework.route import Caller, LeanRoute, needs
-from studiogate.api.resources.bookings.read import Booking
+from studiogate.api.resources.bookings.read import Booking, BookingCancellation
 from studiogate.domain.access import Scope
-from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal, RefusalType
-from studiogate.flows.bookings import book as flow
-from studiogate.flows.bookings import cancel
+from studiogate.flows.bookings import previews
+from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Replay, Stored
 from studiogate.storage.bookings import read
-from studiogate.storage.db.ids import read_id
+from studiogate.storage.db.statement import read_id
 from studiogate.telemetry import metrics
 from studiogate.web.response import Answer
 
@@ -50,9 +48,9 @@ class PartnerBookingCreate(BaseModel):
     join_waitlist: bool = Field(False, strict=True, description="Join the waitlist when the class is full.")
     class_spot_id: Id | None = Field(None, description="A spot from GET /classes/{class_id}/spots.")
 
-    def command(self) -> flow.BookClass:
+    def command(self) -> BookClass:
         spot = None if self.class_spot_id is None else read_id(self.class_spot_id)
-        return flow.BookClass(read_id(self.class_id), read_id(self.member_id), self.join_waitlist, spot)
+        return BookClass(read_id(self.class_id), read_id(self.member_id), self.join_waitlist, spot)
 
 
 class ValidationReason(BaseModel):
@@ -70,62 +68,6 @@ class BookingValidation(Wire):
     reasons: list[ValidationReason] = Field(examples=[[]])
     membership_id: Uuid | None = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
     credits_required: int = Field(examples=[1])
-
-
-class LateFee(Wire):
-    amount: Money = Field(examples=["15.00"])
-    currency: str = Field(examples=["USD"])
-    status: Literal["pending"] = "pending"
-    purchase_id: Uuid | None = Field(examples=["8a430d6d-8f5b-5f0e-8a43-5e0c7a3e0f6f"])
-
-
-class BookingPolicy(BaseModel):
-    """The policy as it was resolved when the booking was made."""
-
-    require_entitlement: bool = Field(examples=[True])
-    booking_opens_minutes_before: int | None = Field(examples=[None])
-    booking_closes_minutes_before: int = Field(examples=[0])
-    cancellation_window_minutes: int = Field(examples=[720])
-    late_action: LateAction = Field(examples=["fee"])
-    late_fee_amount: Money = Field(examples=["15.00"])
-    late_fee_currency: str | None = Field(examples=[None])
-    free_late_cancels: int = Field(examples=[0])
-    free_late_cancels_days: int = Field(examples=[30])
-    waitlist_mode: WaitlistMode = Field(examples=["auto"])
-    waitlist_capacity: int | None = Field(examples=[None])
-    promotion_cutoff_minutes: int = Field(examples=[60])
-    promotion_grace_minutes: int = Field(examples=[15])
-    max_bookings_per_day: int | None = Field(examples=[None])
-    allow_overlapping: bool = Field(examples=[False])
-    waiver_form_id: Uuid | None = Field(examples=[None])
-
-
-class BookingCancellation(Wire):
-    """The receipt of a cancellation; with status `preview`, what it would be."""
-
-    id: Uuid | None = Field(examples=["c0ffee00-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
-    object: Literal["booking_cancellation"] = "booking_cancellation"
-    booking_id: Uuid = Field(examples=["d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b"])
-    class_id: Uuid = Field(examples=["f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
-    member_id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
-    status: Literal["cancelled", "preview"] = Field(examples=["cancelled"])
-    cancelled_at: Instant | None = Field(examples=["2026-11-19T18:00:00+00:00"])
-    cancelled_by: str = Field(examples=["partner_api"])
-    reason: str | None = Field(examples=["Feeling unwell"])
-    cancellation_type: Literal["standard", "late", "graced", "studio", "class_cancelled", "waitlist_left"] = Field(
-        examples=["late"]
-    )
-    late: bool = Field(examples=[True])
-    cutoff_at: Instant = Field(examples=["2026-11-19T12:00:00+00:00"])
-    late_fee: LateFee | None
-    credit_forfeited: bool = Field(examples=[False])
-    credits_forfeited: int = Field(examples=[0])
-    credits_returned: int = Field(examples=[1])
-    membership_id: Uuid | None = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
-    credits_remaining: int | None = Field(examples=[8])
-    spot_released: bool = Field(examples=[True])
-    promoted: bool = Field(description="Somebody from the waitlist has the seat now; never who.", examples=[False])
-    policy: BookingPolicy
 
 
 @routes.post(
@@ -160,7 +102,7 @@ def _label(outcome: Stored | Refusal) -> str:
 )
 async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer:
     """The same rules without any effect and without a key. The answer can change until you book."""
-    validation = await caller.read(flow.validate, body.command())
+    validation = await caller.read(previews.validate_booking, body.command())
     if isinstance(validation, Refusal):
         return caller.refuse(validation)
     return Answer(200, json.dumps(validation, separators=(",", ":")).encode())
@@ -190,31 +132,3 @@ async def cancel_booking(
     command = CancelBooking(class_id, wanted, reason, member_id=member_id)
     context = write_context(caller, idempotency_key, None, status=200)
     return answered(caller, await caller.runtime.bookings.submit(PendingRequest(context, command)))
-
-
-@routes.get(
-    "/bookings/{booking_id}/cancellation-preview",
-    **operation(
-        "What cancelling would cost now",
-        BookingCancellation,
-        *READING,
-        Code.CLASS_STARTED,
-        Code.BOOKING_ALREADY_CANCELLED,
-        Code.INVALID_TRANSITION,
-    ),
-)
-async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
-    """The receipt that cancelling at this moment would give; nothing happens."""
-    preview = await caller.read(cancel.preview, booking_id)
-    if isinstance(preview, Refusal):
-        return caller.refuse(preview)
-    return found(caller, preview)
-
-
-@routes.get(
-    "/bookings/{booking_id}/cancellation",
-    **operation("Read the receipt of a cancelled booking", BookingCancellation, *READING),
-)
-async def read_cancellation(caller: Reader, booking_id: PathId) -> Answer:
-    """Exactly what the cancellation answered."""
-    return found(caller, await caller.read(read.read_cancellation, booking_id))

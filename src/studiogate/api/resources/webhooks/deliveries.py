@@ -7,6 +7,7 @@ from studiogate.api.framework.operations import LISTING, READING, WRITING, opera
 from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId
 from studiogate.api.framework.reads import listed
 from studiogate.api.framework.route import Caller, LeanRoute
+from studiogate.api.resources.webhooks.endpoints import Manager, of_endpoint
 from studiogate.api.resources.webhooks.models import (
     EventRedelivery,
     WebhookDelivery,
@@ -14,7 +15,6 @@ from studiogate.api.resources.webhooks.models import (
     WebhookReplay,
     WebhookReplayRequest,
 )
-from studiogate.api.resources.webhooks.write import Manager, of_endpoint
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import webhooks as flow

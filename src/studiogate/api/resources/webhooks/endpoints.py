@@ -1,5 +1,7 @@
 """/webhook-endpoints: the URLs to which events are delivered."""
 
+from typing import Annotated
+
 from fastapi import APIRouter
 
 from studiogate.api.framework.errors import invalid
@@ -7,7 +9,7 @@ from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotency
 from studiogate.api.framework.operations import LISTING, READING, WRITING, operation
 from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
 from studiogate.api.framework.reads import found, listed
-from studiogate.api.framework.route import Caller, LeanRoute
+from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.api.resources.webhooks.models import (
     WebhookEndpoint,
     WebhookEndpointCreate,
@@ -16,12 +18,23 @@ from studiogate.api.resources.webhooks.models import (
     WebhookEndpointWithSecret,
     url_faults,
 )
-from studiogate.api.resources.webhooks.write import Manager, of_endpoint
+from studiogate.domain.access import Scope
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code
 from studiogate.flows import webhooks as flow
 from studiogate.storage.webhooks import endpoints
 from studiogate.web.response import Answer
+
+# Writes to one endpoint that the caller may manage.
+
+Manager = Annotated[Caller, needs(Scope.WEBHOOKS_MANAGE)]
+
+
+def of_endpoint(caller: Caller, endpoint_id: str, status: int, sealer: Sealer | None = None) -> Success:
+    """Return how a write to an endpoint is answered; it is replayed as long as the caller sees the endpoint."""
+    return Success(status, lambda connection: endpoints.is_visible(connection, caller.access, endpoint_id), sealer)
+
 
 routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
 
