@@ -163,9 +163,7 @@ def no_show(call: InStudio, booking_id: RowId, undo: Undo = False) -> None:
 def _mark(call: InStudio, booking_id: UUID, marks: tuple[Mark, Mark | None]) -> None:
     status, undoes = marks
     done = call.act(
-        "booking",
-        booking_id,
-        lambda c, access: staff_bookings.mark(c, access, booking_id, status, undoes=undoes),
+        "booking", booking_id, lambda c, access: staff_bookings.mark(c, access, booking_id, status, undoes=undoes)
     )
     call.show({"id": str(booking_id), "status": done}, f"The booking is {done} now.")
 

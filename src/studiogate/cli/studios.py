@@ -19,7 +19,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.staff_input import Fields
 from studiogate.flows import studio as studio_flow
-from studiogate.flows.bookings import mails as mail_switches
+from studiogate.flows.bookings.mails import switch_mails
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage import operator_lists
 from studiogate.storage.bookings import mails as mail_storage
@@ -162,7 +162,7 @@ def switch_off(call: InStudio, kind: Kind) -> None:
 
 def _switch(call: InStudio, kind: MailKind, *, on: bool) -> None:
     async def work(connection: Connection, access: Access) -> tuple[bool, bool | None] | Refusal:
-        state = await mail_switches.switch_mails(connection, access, kind, on)
+        state = await switch_mails(connection, access, kind, on)
         return state if isinstance(state, Refusal) else (state, await worker_sends(connection))
 
     state, sent = call.act_in_studio("mail", work)
