@@ -3,7 +3,9 @@
 import csv
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,8 +20,6 @@ class Terminal:
     def __init__(self, database_url: str, folder: Path) -> None:
         self._environment = {**os.environ, "STUDIOGATE_DATABASE_URL": database_url}
         self.folder = folder
-        (folder / "studio.json").write_text(json.dumps(small_studio()))
-        assert self.run("import", "studio.json")[0] == 0
 
     def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
         done = run_command(*words, environ=self._environment, folder=self.folder, stdin=stdin)
@@ -37,9 +37,18 @@ class Terminal:
             return [row["verdict"] for row in csv.DictReader(file)]
 
 
+@pytest.fixture(scope="module")
+def imported(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the name of a database with the small studio, to be copied."""
+    url = new_database()
+    first = Terminal(url, tmp_path_factory.mktemp("imported"))
+    assert first.run("import", first.file(json.dumps(small_studio()), "studio.json"))[0] == 0
+    return urlsplit(url).path.removeprefix("/")
+
+
 @pytest.fixture
-def terminal(database_url: str, tmp_path: Path) -> Terminal:
-    return Terminal(database_url, tmp_path)
+def terminal(own_databases: Callable[[str], str], imported: str, tmp_path: Path) -> Terminal:
+    return Terminal(own_databases(imported), tmp_path)
 
 
 ROWS = "external_id,first_name,last_name,email,Shoe size\n1,Ann,Lee,ann@example.com,38\n2,Bo,Lee,,39\n"

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from studiogate.domain.fields import optional, required
+from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.forms.canonical import MAX_DEFINITION, TOO_LARGE, definition_size
@@ -47,7 +46,7 @@ FIELDS = by_name(
 )
 
 
-def read_form(given: Mapping[str, object], *, new: bool) -> tuple[dict[str, Any], list[Fault]]:
+def read_form(given: Mapping[str, object], *, new: bool) -> tuple[Values, list[Fault]]:
     """Return the attributes of a form that staff give, and every fault. A new form needs a title."""
     values, faults = read_fields(FIELDS, stripped(given))
     absent = [missing("title")] if new and "title" not in given else []

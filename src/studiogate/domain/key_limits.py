@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Scope, unknown_scopes
-from studiogate.domain.fields import optional, required
+from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.names import name_fault
@@ -59,6 +58,6 @@ KEY_LIMITS = by_name(
 )
 
 
-def read_key_limits(given: Mapping[str, object]) -> tuple[dict[str, Any], list[Fault]]:
+def read_key_limits(given: Mapping[str, object]) -> tuple[Values, list[Fault]]:
     """Return the given limits of a key in the form in which they are stored, and all faults."""
     return read_fields(KEY_LIMITS, given)

@@ -86,7 +86,7 @@ async def _values(
 
 @action("POST", "/classes/{class_id}/walk-in/find", Permission.BOOKINGS)
 async def find(request: ConsoleRequest) -> Answer:
-    """Show who is found. A form and not an address: names do not belong into addresses, which are logged."""
+    """Show who is found. A form, because URLs are logged and must not contain names."""
     text = request.form.get("q", "").strip()
     async with request.database.connection() as connection:
         card = await panels.find_card(connection, request, request.params["class_id"])

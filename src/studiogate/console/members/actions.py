@@ -52,7 +52,7 @@ ABOUT_CREDITS = "How many credits more; fewer with a minus."
 STEP = {"step": 1, "placeholder": "+1 or -1"}
 CREDITS = Input("credits", "Change", "number", whole_number, required=True, help=ABOUT_CREDITS, attributes=STEP)
 ABOUT_SUSPENSION = (
-    "New bookings are refused while the member is suspended, whoever makes them. Bookings that exist stay."
+    "While the member is suspended, new bookings by staff and partners are refused. Bookings that exist stay."
 )
 ABOUT_PAUSES = (
     "Bookings that exist stay; new ones are refused while it is paused. A period that ends meanwhile begins again when "

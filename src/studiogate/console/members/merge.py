@@ -1,7 +1,7 @@
 """Merge duplicates, and erase a person for good: what moves or is removed is shown first.
 
-The permission to erase is a dangerous one: before the form takes effect, whoever sends it types the password again. A
-form without the word that confirms it is refused before.
+The permission to erase is a dangerous one: before the form takes effect, the person who sends it types the password
+again. A form without the word that confirms it is refused before.
 """
 
 import structlog
@@ -85,11 +85,6 @@ def _resolution(refusal: Refusal) -> Resolution | None:
         return None
     return Resolution("Open the class in which both are booked", f"/console/classes/{classes[0]}")
 
-
-# Erase a person for good: what it removes is shown first, and a typed word confirms it.
-#
-# The permission is a dangerous one: before the form takes effect, whoever sends it types the password again. A form
-# without the word is refused before.
 
 WORD = "erase"
 log = structlog.get_logger()

@@ -48,8 +48,8 @@ def ask(request: ConsoleRequest, question: Question) -> Answer:
 
 
 def done(request: ConsoleRequest, href: str, toast: str, undo: UndoAction | None = None) -> Answer:
-    """Lead to a page after a form took effect; a form in the drawer leads the whole page there. Whoever changed a class
-    from Today or from its own page stays there, and a week stays arranged as it was."""
+    """Lead to a page after a form took effect; a form in the drawer leads the whole page there. A person who changed a
+    class from Today or from its own page stays there, and a week stays arranged as it was."""
     return request.go_to(_desk_page(request) or arranged(request, href), toast, undo)
 
 

@@ -15,7 +15,8 @@ from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Reader, Setting, WrongValueError
 
 Values: TypeAlias = dict[str, Any]
-RowCheck: TypeAlias = Callable[[Mapping[str, object], Setting], Iterable[tuple[Loc, str]]]
+Row: TypeAlias = Mapping[str, Any]
+RowCheck: TypeAlias = Callable[[Row, Setting], Iterable[tuple[Loc, str]]]
 
 _REQUIRED = object()
 # What ``erased`` says of a field that erasure replaces by a statement about each row.

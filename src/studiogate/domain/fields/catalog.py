@@ -1,12 +1,11 @@
 """The fields of the catalog: products with their prices, and purchases."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
 
-from studiogate.domain.fields import ID, NAME, RECORD, RowCheck, Rule, Section, optional, required
+from studiogate.domain.fields import ID, NAME, RECORD, Row, RowCheck, Rule, Section, optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting
 from studiogate.domain.memberships import Interval
@@ -52,7 +51,7 @@ def _studio_currency(setting: Setting) -> str:
 
 
 def _money(*members: str) -> RowCheck:
-    def check(values: Mapping[str, Any], setting: Setting) -> Iterator[tuple[Loc, str]]:
+    def check(values: Row, setting: Setting) -> Iterator[tuple[Loc, str]]:
         for member in members:
             if values[member] is not None:
                 message = v.decimals_fault(values[member], values["currency"] or setting.currency)
@@ -62,13 +61,13 @@ def _money(*members: str) -> RowCheck:
     return check
 
 
-def _refunded(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _refunded(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     total, refunded = values["amount_total"], values["refunded_amount"]
     if isinstance(total, Decimal) and isinstance(refunded, Decimal) and refunded > total:
         yield ("refunded_amount",), f"must not be above the amount_total of {total}"
 
 
-def _interval(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _interval(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["price_type"] == PriceType.RECURRING and values["interval"] is None:
         yield ("interval",), "is required on a recurring price"
     if values["price_type"] == PriceType.ONE_TIME and values["interval"] is not None:

@@ -6,11 +6,10 @@ has its own history, which no file changes.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
-from studiogate.domain.fields import BY_ROW, CREATED_AT, ID, RECORD, Rule, Section, documents, optional, required
+from studiogate.domain.fields import BY_ROW, CREATED_AT, ID, RECORD, Row, Rule, Section, documents, optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting
 
@@ -31,12 +30,12 @@ LEDGER_REASONS: Mapping[str, tuple[int | None, bool]] = {
 ENTRY_STATUSES = tuple(each for each in WaitlistStatus if each is not WaitlistStatus.OFFERED)
 
 
-def _position(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _position(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if (values["status"] == WaitlistStatus.WAITING) != (values["position"] is not None):
         yield ("position",), "is set exactly while the entry is waiting"
 
 
-def _delta(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _delta(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     delta, of_booking = LEDGER_REASONS[values["reason"]]
     if delta is not None and values["delta"] != delta:
         yield ("delta",), f"must be {delta} where the reason is {values['reason']}"
@@ -44,17 +43,17 @@ def _delta(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, 
         yield ("booking_id",), f"is {'required' if of_booking else 'null'} where the reason is {values['reason']}"
 
 
-def _settled(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _settled(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["credits_forfeited"] + values["credits_returned"] > 1:
         yield ("credits_returned",), "must be 0 where a credit is forfeited"
 
 
-def _period(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _period(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["period_end"] <= values["period_start"]:
         yield ("period_end",), "must be after period_start"
 
 
-def _waiting(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _waiting(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["status"] == BookingStatus.WAITLISTED and values["class_spot_id"] is not None:
         yield ("class_spot_id",), "must be null: a waitlisted booking holds no spot"
 

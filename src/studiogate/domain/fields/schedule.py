@@ -2,13 +2,12 @@
 closures."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date, time, timedelta
 from enum import StrEnum
-from typing import Any
 
 from studiogate.domain.bookings.states import MAX_CLASS, MAX_CLASS_MINUTES, ClassStatus
-from studiogate.domain.fields import ID, NAME, RECORD, TEXT, Rule, Section, documents, optional, required
+from studiogate.domain.fields import ID, NAME, RECORD, TEXT, Row, Rule, Section, documents, optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting, shaped, wrong
 
@@ -142,14 +141,14 @@ INSTRUCTORS = Section(
 )
 
 
-def _class_times(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _class_times(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["end_time"] <= values["start_time"]:
         yield ("end_time",), "must be after start_time"
     elif values["end_time"] - values["start_time"] > MAX_CLASS:
         yield ("end_time",), f"must be at most {MAX_CLASS.days} days after start_time"
 
 
-def _of_series(values: Mapping[str, object], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _of_series(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if (values["series_id"] is None) != (values["series_date"] is None):
         yield ("series_date",), "is given exactly for a class with a series_id"
 
@@ -193,19 +192,19 @@ CLASSES = Section(
 )
 
 
-def _dates_in_order(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _dates_in_order(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["last_date"] < values["first_date"]:
         yield ("last_date",), "must not be before the first day"
 
 
-def _last_day(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _last_day(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     """A series that was ended before it began has the day before its first one as its last."""
     last: date | None = values["last_date"]
     if last is not None and last < values["first_date"] - timedelta(days=1):
         yield ("last_date",), "must not be before the first day, except for the day before it: the series never began"
 
 
-def _closed_days(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _closed_days(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if (values["last_date"] - values["first_date"]).days >= MAX_CLOSED_DAYS:
         yield ("last_date",), f"must be at most {MAX_CLOSED_DAYS} days from first_date"
 

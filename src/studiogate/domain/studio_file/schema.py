@@ -1,7 +1,5 @@
 """The studio file as JSON Schema: the shape that every file has. An import checks more than a shape can say."""
 
-from typing import Any
-
 from studiogate.domain.fields import Field, Section
 from studiogate.domain.fields.readers import SHAPES, Shape
 from studiogate.domain.studio_file.sections import SECTIONS, STUDIO
@@ -13,7 +11,7 @@ DESCRIPTION = (
 )
 
 
-def studio_file_schema() -> dict[str, Any]:
+def studio_file_schema() -> Shape:
     """Return the schema of a studio file."""
     sections = {section.name: {"type": ["array", "null"], "items": _row(section)} for section in SECTIONS}
     return {
