@@ -110,3 +110,4 @@ _.seats_not_listed
 _.skip_text
 _.url_of
 _.waiting_not_listed
+_.payments

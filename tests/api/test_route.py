@@ -20,9 +20,9 @@ from studiogate.api.framework import route as route_execution
 from studiogate.api.framework.params import PathId
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Access, Scope
+from studiogate.web.front_end import RouteTree
 from studiogate.web.request import Request as OurRequest
 from studiogate.web.response import Answer
-from studiogate.web.routing import RouteTree
 from tests.support.asgi import ask
 
 pytestmark = pytest.mark.anyio

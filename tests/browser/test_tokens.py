@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser
 
-from studiogate.web.static_assets import SHARED
-from studiogate.web.themes import Themes
+from studiogate.web.static_assets import SHARED, Themes
 
 TOKENS = (SHARED / "tokens.css").read_text()
 BOTH = dict(re.findall(r"(--[\w-]+): var\(--light, (.+)\) var\(--dark, .+\);", TOKENS))

@@ -73,7 +73,7 @@ DRIVERS_TRANSACTIONS = {
     "flows/bookings/promote.py": "is always taken back",
     "flows/staff_flow.py": "is always taken back",
     "flows/studio_file/load.py": "a savepoint",
-    "flows/studio_file/write.py": "reads only",
+    "flows/studio_file/files.py": "reads only",
     "storage/db/health.py": "writes no rows",
     "storage/db/migrate.py": "a migration is applied again if it was not committed",
     "storage/db/transactions.py": "the one that says when an outcome is unknown",
@@ -331,8 +331,7 @@ WITHOUT_ACCESS = {
         ],
         "studio_file/changes.py": ["leave_out_history"],
         "studio_file/emails.py": ["changed_emails"],
-        "studio_file/payment_effects.py": ["prepare"],
-        "studio_file/schedule_effects.py": ["new_series", "prepare", "series_to_follow"],
+        "studio_file/effects.py": ["new_series", "prepare", "series_to_follow"],
         "studio_file/stage.py": [
             "analyze_changes",
             "analyze_rows",

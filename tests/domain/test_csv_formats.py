@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.csv_import import formats
-from studiogate.domain.csv_import.class_times import class_times
+from studiogate.domain.csv_import.cells import class_times
 from studiogate.domain.csv_import.formats import DateFormat, WrongCellError, WrongFormatError
-from studiogate.domain.csv_import.verdicts import csv_line
+from studiogate.domain.csv_import.matching import csv_line
 
 NEW_YORK = ZoneInfo("America/New_York")
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from studiogate.domain.csv_import.kinds import KINDS
-from studiogate.domain.csv_import.matching import Decision, Facts, Row, decide
-from studiogate.domain.csv_import.verdicts import Verdict
+from studiogate.domain.csv_import.matching import Decision, Facts, Row, Verdict, decide
 from studiogate.flows.csv_mappings import load_mapping
 
 MEMBERS, LEADS, PRODUCTS, MEMBERSHIPS = (

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.csv_import import encoding, records
-from studiogate.domain.csv_import.encoding import UnreadableFileError, find_encoding, read_lines
-from studiogate.domain.csv_import.records import DELIMITERS, Record, RecordReader
+from studiogate.domain.csv_import import records
+from studiogate.domain.csv_import.records import (
+    DELIMITERS,
+    Record,
+    RecordReader,
+    UnreadableFileError,
+    find_encoding,
+    read_lines,
+)
 
 TEXT = "name;café\nZoë;“ok”\n"
 
@@ -55,9 +61,9 @@ def test_a_truncated_utf_16_file() -> None:
 
 
 def test_a_line_is_never_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = io.BytesIO(b"a," + b"x" * (5 * encoding.MAX_ROW) + b"\nb,c\n")
+    data = io.BytesIO(b"a," + b"x" * (5 * records.MAX_ROW) + b"\nb,c\n")
     longest, last = list(read_lines(data.read, "utf-8"))
-    assert encoding.MAX_ROW < len(longest) <= encoding.MAX_ROW + encoding.CHUNK + 1
+    assert records.MAX_ROW < len(longest) <= records.MAX_ROW + records.CHUNK + 1
     assert last == "b,c"
 
 
@@ -90,9 +96,9 @@ def test_an_open_quotation_mark_swallows_no_later_row() -> None:
 
 
 def test_over_long_rows_are_faults_of_their_own() -> None:
-    long = "x" * (encoding.MAX_ROW + 1)
+    long = "x" * (records.MAX_ROW + 1)
     assert rows(f"a,b\n{long}\nc,d") == [(1, ["a", "b"]), (2, records.TOO_LONG), (3, ["c", "d"])]
-    piece = "x" * (encoding.MAX_ROW - 10)
+    piece = "x" * (records.MAX_ROW - 10)
     assert rows(f'"{piece}\n{piece}\nc"\nd')[0] == (1, records.NOT_CLOSED)
 
 

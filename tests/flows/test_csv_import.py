@@ -16,16 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studiogate.domain.access import staff_access
-from studiogate.domain.csv_import import encoding
+from studiogate.domain.csv_import import records
 from studiogate.domain.csv_import.kinds import KINDS
+from studiogate.domain.csv_import.matching import Verdict
 from studiogate.domain.csv_import.records import DELIMITERS
-from studiogate.domain.csv_import.verdicts import Verdict
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
 from studiogate.domain.studio_file import json_window
 from studiogate.flows import csv_import
 from studiogate.flows.members import create
-from studiogate.flows.studio_file import announce, staged_rows, steps
+from studiogate.flows.studio_file import follow, steps
+from studiogate.flows.studio_file import rows as staged_rows
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
 from studiogate.storage.studio_file.diff import RowChange
@@ -395,10 +396,10 @@ async def _peak(connection: Connection, rows: int) -> int:
 
 
 async def test_the_rows_of_a_file_are_not_kept_in_memory(small: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (storage, staged_rows, announce, create):
+    for module in (storage, staged_rows, follow, create):
         monkeypatch.setattr(module, "BATCH", 50)
     monkeypatch.setattr(steps, "EMAILS", 50)
-    for reader in (encoding, json_window):
+    for reader in (records, json_window):
         monkeypatch.setattr(reader, "CHUNK", 4_096)
     await _peak(small, 150)  # what is loaded once
     few, many = await _peak(small, 150), await _peak(small, 1_200)

@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.access import operator_access
 from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.flows import purchases
-from studiogate.storage.studio_file import payment_effects
+from studiogate.storage.studio_file import effects
 from tests.support.studio_files import Document, exported, load, load_well, small_studio, uid, with_history
 
 pytestmark = pytest.mark.anyio
@@ -144,7 +144,7 @@ async def test_a_dry_run_counts_and_a_round_trip_changes_nothing(connection: Con
 
 
 async def test_memberships_are_settled_in_batches(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payment_effects, "BATCH", 2)
+    monkeypatch.setattr(effects, "BATCH", 2)
     document = studio_with()
     members = [member["id"] for member in document["members"]]
     document["memberships"] = [

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from studiogate.domain.leads import SUBMISSIONS_KEPT
-from studiogate.storage.studio_file import submission_links
+from studiogate.storage.studio_file import emails
 from tests.support.studio_files import Document, exported, load_well, small_studio, uid
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +106,7 @@ async def test_a_new_studio_and_round_trips(connection: Connection) -> None:
 async def test_a_lead_lists_the_newest_submissions_once(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submission_links, "BATCH", 1)
+    monkeypatch.setattr(emails, "BATCH", 1)
     await load_well(connection, small_studio())
     await load_well(connection, patch(sent(28), leads=[OTHER_LEAD]))
     others = [sent(number) for number in range(25)]

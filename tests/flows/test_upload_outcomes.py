@@ -16,7 +16,7 @@ from studiogate import settings
 from studiogate.domain.access import operator_access
 from studiogate.flows import doctor, housekeeping
 from studiogate.runtime import Runtime
-from studiogate.server.front_ends import FrontEnds
+from studiogate.server.api_process import FrontEnds
 from studiogate.storage.forms import uploads
 from studiogate.storage.upload_folder import UploadFolder
 from tests.hosted.test_submit import sending

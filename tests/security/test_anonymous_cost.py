@@ -18,7 +18,7 @@ from studiogate.console.framework.page import Audience
 from studiogate.flows.staff import hashing
 from studiogate.hosted.posted_form import MAX_TEXT_BODY
 from studiogate.runtime import Runtime
-from studiogate.server.front_ends import FrontEnds
+from studiogate.server.api_process import FrontEnds
 from studiogate.server.http_protocol import MAX_HEAD
 from studiogate.web.multipart import MAX_PARTS
 from studiogate.web.request import MAX_BODY

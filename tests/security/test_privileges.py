@@ -49,15 +49,15 @@ from studiogate.server import privileges
 
 privileges.drop("65534:65534", "studiogate.api", "studiogate.hosted", "studiogate.console")
 
-from studiogate.domain.csv_import import encoding
+from studiogate.domain.csv_import import records
 from studiogate.domain.forms.settings import encoded_url
 from studiogate.domain.people import normalize_email
 from studiogate.domain.studio_file.json_window import Window
 
-for codec in encoding.NAMES:
+for codec in records.NAMES:
     data = "name\\nZoe\\n".encode(codec)
-    found = encoding.find_encoding(io.BytesIO(data).read)
-    assert list(encoding.read_lines(io.BytesIO(data).read, codec))[:2] == ["name", "Zoe"], (codec, found)
+    found = records.find_encoding(io.BytesIO(data).read)
+    assert list(records.read_lines(io.BytesIO(data).read, codec))[:2] == ["name", "Zoe"], (codec, found)
 Window(io.BytesIO(b"{}").read)
 assert normalize_email("jane@m\u00fcnchen.example") == "jane@xn--mnchen-3ya.example"
 assert encoded_url("https://b\u00fccher.example/x") == "https://xn--bcher-kva.example/x"

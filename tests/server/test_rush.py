@@ -11,10 +11,10 @@ from studiogate import settings
 from studiogate.api.framework import auth
 from studiogate.flows.bookings.scheduler import Scheduler
 from studiogate.runtime import Runtime
-from studiogate.server.front_ends import FrontEnds
+from studiogate.server.api_process import FrontEnds
 from studiogate.storage.db import load_shedding
 from studiogate.storage.db.pool import OverloadedError
-from studiogate.web.admission import Admission
+from studiogate.web.limits import Admission
 from tests.support.asgi import ask, post
 from tests.support.seed import issue_key, seed_studio
 

@@ -21,7 +21,7 @@ from studiogate.demo.seed import Seed
 from studiogate.demo.studio import studio_row
 from studiogate.flows import studio_file
 from studiogate.runtime import Runtime
-from studiogate.server.front_ends import FrontEnds
+from studiogate.server.api_process import FrontEnds
 from tests.support.databases import run
 from tests.support.deadlines import LONG
 from tests.support.hosted_forms import own_forms

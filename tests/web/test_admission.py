@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from studiogate.web.admission import AT_ONCE, Admission
+from studiogate.web.limits import AT_ONCE, Admission
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from studiogate.web import urlencoded
+from studiogate.web import body
 from studiogate.web.request import Request
 
 
@@ -44,15 +44,15 @@ def test_raw_characters_are_utf_8() -> None:
 @example("a=%C3%A9&b=%C3&c=%0A%3D")
 def test_every_form_without_incomplete_escapes(text: str) -> None:
     if re.search("%(?![0-9A-Fa-f]{2})", text):
-        with pytest.raises(urlencoded.IncompleteEscapeError):
-            urlencoded.form_pairs(text.encode(), 100)
+        with pytest.raises(body.IncompleteEscapeError):
+            body.form_pairs(text.encode(), 100)
     else:
         pairs = parse_qsl(text, keep_blank_values=True, errors="replace")
-        assert urlencoded.form_pairs(text.encode(), 100) == pairs
+        assert body.form_pairs(text.encode(), 100) == pairs
 
 
 def test_only_so_many_parameters_are_read() -> None:
     for text in ("a=1&" * 2_000, "%61=1&" * 2_000):
-        assert len(urlencoded.query_pairs(text.encode())) == urlencoded.MAX_PARAMETERS
+        assert len(body.query_pairs(text.encode())) == body.MAX_PARAMETERS
     scope = {"method": "GET", "path": "/", "headers": [], "query_string": b"&".join(b"%d" % n for n in range(2_000))}
-    assert len(Request(scope, nothing).query) == urlencoded.MAX_PARAMETERS
+    assert len(Request(scope, nothing).query) == body.MAX_PARAMETERS

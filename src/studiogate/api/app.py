@@ -29,12 +29,10 @@ from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.request_log import RequestLog
 from studiogate.runtime import Runtime
-from studiogate.web.admission import Admission
-from studiogate.web.front_end import Exchange, FrontEnd
-from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
+from studiogate.web.front_end import Exchange, FrontEnd, Match, RouteTree
+from studiogate.web.limits import FAILED_AUTHENTICATION, Admission, Buckets, Limit, Verdict, request_limit
 from studiogate.web.request import READS, Request
 from studiogate.web.response import Answer
-from studiogate.web.routing import Match, RouteTree
 from studiogate.web.static_assets import zipped
 
 WORDS = (

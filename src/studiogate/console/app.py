@@ -15,12 +15,11 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.staff_flow import RepeatedFormError, first_location, note_location
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
-from studiogate.web import security_headers
-from studiogate.web.front_end import Exchange, FrontEnd
+from studiogate.web import sending
+from studiogate.web.front_end import Exchange, FrontEnd, RouteTree
 from studiogate.web.limits import Buckets
 from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header
-from studiogate.web.routing import RouteTree
 from studiogate.web.sending import CommonHeaders
 
 # This site's own scripts and styles and nothing inline: markup that somebody stored in a name cannot run. No other site
@@ -50,9 +49,7 @@ class ConsoleExchange(Exchange):
 class ConsoleApp(FrontEnd[ConsoleExchange]):
     """Serves the console to people who are signed in."""
 
-    common = CommonHeaders(
-        (*security_headers.on_every_answer(policy=POLICY, referrer=b"same-origin"), *security_headers.OF_PAGES)
-    )
+    common = CommonHeaders((*sending.on_every_answer(policy=POLICY, referrer=b"same-origin"), *sending.OF_PAGES))
 
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         self._runtime = runtime

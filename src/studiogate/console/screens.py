@@ -9,7 +9,7 @@ from studiogate.console.framework.page import ROUTES, Route
 from studiogate.console.members import actions, book, downloads, forms, lists, merge, sell
 from studiogate.console.members import profile as member_profile
 from studiogate.console.schedule import change_class, class_pages, closure_pages, copy_pages, series_pages, week
-from studiogate.console.set_up import first_studio, imports, welcome
+from studiogate.console.set_up import first_studio, imports
 
 SCREENS = (
     home,
@@ -18,7 +18,6 @@ SCREENS = (
     resume,
     profile,
     first_studio,
-    welcome,
     imports,
     staff,
     week,

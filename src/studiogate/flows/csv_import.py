@@ -11,14 +11,21 @@ from typing import BinaryIO
 
 from studiogate import clock
 from studiogate.domain.access import Access
+from studiogate.domain.csv_import.cells import Directory, Named, directory
 from studiogate.domain.csv_import.columns import Columns, choose_delimiter, find_columns
-from studiogate.domain.csv_import.directory import Directory, Named, directory
-from studiogate.domain.csv_import.encoding import NAMES, UnreadableFileError, find_encoding, read_lines
 from studiogate.domain.csv_import.kinds import Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.records import DELIMITERS, Record, RecordReader
+from studiogate.domain.csv_import.matching import HEADER, Verdict, csv_line
+from studiogate.domain.csv_import.records import (
+    DELIMITERS,
+    NAMES,
+    Record,
+    RecordReader,
+    UnreadableFileError,
+    find_encoding,
+    read_lines,
+)
 from studiogate.domain.csv_import.translate import Translator
-from studiogate.domain.csv_import.verdicts import HEADER, Verdict, csv_line
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -28,7 +35,7 @@ from studiogate.flows.csv_rows import csv_field, decided_row, place_of, placed, 
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.flows.studio_file.load import analyze, conflict_message, settle
 from studiogate.flows.studio_file.outcome import Outcome, Progress, silent
-from studiogate.flows.studio_file.staged_rows import StagedRows
+from studiogate.flows.studio_file.rows import StagedRows
 from studiogate.flows.studio_file.steps import Import, Options
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
@@ -122,7 +129,8 @@ class _Run:
         await self._translate(records, Translator(self.columns, self.source.mapping, found, clock.now()))
         outcome = await self._import()
         counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection)
-        applied = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
+        is_wanted = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
+        applied = is_wanted and bool(outcome.sections)
         await self._report(applied)
         if applied:
             await storage.keep_external_ids(self.connection, self.access, self.kind.name, self.source.mapping.source)

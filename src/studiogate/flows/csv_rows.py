@@ -6,13 +6,13 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from studiogate.domain.csv_import.columns import Columns
-from studiogate.domain.csv_import.encoding import UnreadableFileError
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.matching import Facts, Row, decide
+from studiogate.domain.csv_import.matching import Facts, Row, Verdict, decide
+from studiogate.domain.csv_import.records import UnreadableFileError
 from studiogate.domain.csv_import.translate import DERIVED, Translated
-from studiogate.domain.csv_import.verdicts import Verdict
 from studiogate.domain.studio_file.rows import Fault
 from studiogate.storage import csv_import as storage
+from studiogate.storage.db.pool import Record
 from studiogate.storage.db.statement import new_id
 
 _PLACE = re.compile(r"line ([0-9]+)(?:\.(.+))?")
@@ -38,7 +38,9 @@ def staged_row(number: int, row: Translated) -> storage.Staged:
     )
 
 
-def decided_row(row: Any, mapping: ColumnMapping, columns: Columns) -> tuple[storage.Decided, dict[str, object] | None]:
+def decided_row(
+    row: Record, mapping: ColumnMapping, columns: Columns
+) -> tuple[storage.Decided, dict[str, object] | None]:
     """Return what becomes of a row, and the row of the studio file to import if it is to be imported."""
     start = (row["n"], row["line"], row["external_id"])
     if row["verdict"]:
@@ -81,7 +83,7 @@ def csv_field(name: str) -> str:
     return last.removesuffix("_id") if last.endswith("_id") else last
 
 
-def shown(row: Any, *, applied: bool) -> tuple[object, ...]:
+def shown(row: Record, *, applied: bool) -> tuple[object, ...]:
     """Return the cells of a row's verdict. A row that would only be created has no id: the next run chooses another."""
     external_id = row["external_id"] or ""
     kept = "" if external_id.startswith(DERIVED) else external_id

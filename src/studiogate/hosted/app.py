@@ -17,12 +17,11 @@ from studiogate.hosted.upload import upload
 from studiogate.runtime import Runtime
 from studiogate.storage import studio as studios
 from studiogate.storage.forms.hosted import PageStudio
-from studiogate.web import security_headers
-from studiogate.web.front_end import Exchange, FrontEnd
+from studiogate.web import sending as security_headers
+from studiogate.web.front_end import Exchange, FrontEnd, RouteTree
 from studiogate.web.limits import Buckets, Limit
 from studiogate.web.request import READS, Request
 from studiogate.web.response import Answer, Header
-from studiogate.web.routing import RouteTree
 from studiogate.web.sending import CommonHeaders
 
 PREFIXES = ("/f/", LOGO_PREFIX)

@@ -8,8 +8,7 @@ from markupsafe import Markup
 from studiogate.domain.logos import Logo
 from studiogate.templating import templates_in
 from studiogate.web.response import Answer, Header
-from studiogate.web.static_assets import FOREVER, SHARED, StaticAssets
-from studiogate.web.themes import Themes
+from studiogate.web.static_assets import FOREVER, SHARED, StaticAssets, Themes
 
 PREFIX = "/f/assets/"
 EMBED = "/f/embed.js"

@@ -5,10 +5,10 @@ what becomes of each row. They are dropped with the transaction. In every statem
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from studiogate.domain.access import Access
-from studiogate.domain.csv_import.kinds import KINDS
+from studiogate.domain.csv_import.kinds import KINDS, Kind
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
 
@@ -22,49 +22,27 @@ PREPARE = """
         n integer primary key, line integer, external_id text, row_id uuid, verdict text, "column" text, reason text)
         on commit drop"""
 
-# The table of each kind, the condition under which a stored row (o) has the key of a staged one (r), and the name of
-# the person whose row it is.
-TABLES = {
-    "members": "members",
-    "memberships": "memberships",
-    "schedule": "classes",
-    "products": "products",
-    "leads": "leads",
-}
-SAME_KEY = {
-    "members": "o.email = r.key",
-    "memberships": "false",
-    "schedule": "false",
-    "products": "o.key = r.key",
-    "leads": "o.email = r.key",
-}
-FIRST_NAMES = {
-    "members": "o.first_name",
-    "memberships": "null::text",
-    "schedule": "null::text",
-    "products": "null::text",
-    "leads": "o.first_name",
-}
 # What an erasure leaves of an external id: a digest, by which the person is recognized in a later file and skipped.
 ERASED_ID = "'erased:' || encode(sha256(convert_to($1::uuid::text || {source} || {external_id}, 'UTF8')), 'hex')"
 # Whether a row that was imported before (t) is still there: an erased person must not come back with the next file.
 PRESENT = {
     "members": "t.id is not null and t.erased_at is null",
-    "memberships": "t.id is not null",
-    "schedule": "t.id is not null",
-    "products": "t.id is not null",
     "leads": "t.id is not null and t.email not like t.id::text || '@%'",
 }
 
-# The facts of every row (``domain.csv_import.matching.Facts``), in the order of the file. Rows that already have a
-# verdict do not count as rows that share an id or a key.
-FACTS = {
-    kind: f"""
+
+def _facts(kind: Kind) -> str:
+    """Return the facts of every row (``domain.csv_import.matching.Facts``), in the order of the file. Rows that already
+    have a verdict do not count as rows that share an id or a key."""
+    table = TABLE_OF_SECTION[kind.section].name
+    same_key = f"o.{kind.key} = r.key" if kind.key else "false"
+    first_name = "o.first_name" if "first_name" in kind.fields else "null::text"
+    return f"""
         select r.n, r.line, r.external_id, r.key, r.member, r.member_email, r.row, r.verdict, r."column", r.reason,
-               coalesce(x.row_id, y.row_id) as known_id, {PRESENT[kind]} as known_exists,
+               coalesce(x.row_id, y.row_id) as known_id, {PRESENT.get(kind.name, "t.id is not null")} as known_exists,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = x.row_id
                 and e.source = $2 and e.kind = $3 order by e.created_at, e.external_id limit 1) as known_own_id,
-               o.id as owner_id, {FIRST_NAMES[kind]} as owner_name,
+               o.id as owner_id, {first_name} as owner_name,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = o.id and e.source = $2
                 and e.kind = $3 order by e.external_id limit 1) as owner_external_id,
                w.first_line, w.key_rows, w.key_line, q.id as member_id, p.id as email_member_id
@@ -78,14 +56,15 @@ FACTS = {
         left join external_ids y on y.studio_id = $1 and y.source = $2 and y.kind = $3
             and y.external_id = {ERASED_ID.format(source="$2", external_id="r.external_id")}
         left join {table} t on t.studio_id = $1 and t.id = coalesce(x.row_id, y.row_id)
-        left join {table} o on o.studio_id = $1 and {SAME_KEY[kind]}
+        left join {table} o on o.studio_id = $1 and {same_key}
         left join external_ids m
             on m.studio_id = $1 and m.source = $2 and m.kind = 'members' and m.external_id = r.member
         left join members q on q.studio_id = $1 and q.id = m.row_id
         left join members p on p.studio_id = $1 and p.email = r.member_email
         order by r.n"""
-    for kind, table in TABLES.items()
-}
+
+
+FACTS = {name: _facts(kind) for name, kind in KINDS.items()}
 
 # The import has found the rows that differ. A product's price is part of the same row of the file.
 JUDGE = """
@@ -212,6 +191,6 @@ async def studio_values(connection: Connection, access: Access) -> Record | None
     )
 
 
-async def named_rows(connection: Connection, access: Access, source: str) -> list[dict[str, Any]]:
+async def named_rows(connection: Connection, access: Access, source: str) -> list[Record]:
     """Return what the rows of a file may name: locations, rooms, class types, instructors and products."""
-    return [dict(row) for row in await connection.fetch(NAMED, access.studio_id, source)]
+    return await connection.fetch(NAMED, access.studio_id, source)

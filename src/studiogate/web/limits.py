@@ -1,16 +1,18 @@
-"""Rate limits, shared by all workers of a machine.
+"""Limits: of requests per client, shared by all workers of a machine, and of writes that begin at once.
 
-Each limit is a leaky bucket stored as one number, the "theoretical arrival time" (GCRA), in a small memory-mapped
+Each rate limit is a leaky bucket stored as one number, the "theoretical arrival time" (GCRA), in a small memory-mapped
 table. The kernel's monotonic clock is the same for all processes. A slot is two aligned 8-byte words, each read and
 written in one access (struct would write zeros first, and a worker that reads those loses the bucket). A bucket of
 several workers is locked while it is counted: on a busy machine, a worker that is interrupted between reading and
 writing would undo what the others have counted meanwhile. The kernel releases the lock of a worker that is killed.
 """
 
+import asyncio
 import fcntl
 import hashlib
 import math
 import mmap
+from collections import deque
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -115,3 +117,44 @@ class Buckets:
             self._arrivals[place + 1] = clock.monotonic()
             self._digests[place] = digest
         return place, digest
+
+
+AT_ONCE = 8  # writes that begin in one iteration of the event loop
+
+
+class Admission:
+    """The writes of one process that have not begun, in order of arrival. They begin a few at a time, so that a crowd
+    of them does not delay the reads of others.
+
+    An event loop executes everything that is ready before it looks for new input. If a thousand requests have arrived,
+    all of them would be authenticated, parsed and queued, for some hundred milliseconds, before anybody else is served.
+    """
+
+    def __init__(self) -> None:
+        self._begun = 0  # in this iteration of the event loop
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_scheduled = False
+
+    async def enter(self) -> None:
+        """Return at once if few requests have begun in this iteration, else in a later one."""
+        loop = asyncio.get_running_loop()
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            loop.call_soon(self._begin_next)
+        if self._begun < AT_ONCE and not self._waiting:
+            self._begun += 1
+            return
+        waiting = loop.create_future()
+        self._waiting.append(waiting)
+        await waiting
+
+    def _begin_next(self) -> None:
+        self._begun = 0
+        while self._waiting and self._begun < AT_ONCE:
+            waiting = self._waiting.popleft()
+            if not waiting.done():  # its request may have been cancelled
+                waiting.set_result(None)
+                self._begun += 1
+        self._is_scheduled = bool(self._begun)
+        if self._is_scheduled:
+            asyncio.get_running_loop().call_soon(self._begin_next)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Mutable
 from typing import Any, Protocol
 
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.web import urlencoded
+from studiogate.web import body as urlencoded
 from studiogate.web.body import BodyError, BodyLimits, Message, Receive, arriving, strict_json
 from studiogate.web.multipart import BROKEN_FORM, FormLimits, Pairs, TakeFile, boundary_of, read_parts
 
@@ -46,6 +46,7 @@ class Request:
         self.headers: dict[bytes, bytes] = {name: value.strip(b" \t") for name, value in self._header_lines}
         self._query_string: bytes = scope["query_string"]
         self._query: dict[str, str] | None = None
+        self._filled: dict[str, str] | None = None
         self._repeated: Sequence[str] = ()
         extensions: Mapping[str, Any] = scope.get("extensions") or {}
         self.single_writer: SingleWriter | None = extensions.get(SINGLE_WRITER)
@@ -70,7 +71,9 @@ class Request:
     @property
     def filled(self) -> dict[str, str]:
         """The parameters that are not empty; of a name that is repeated, the last such value."""
-        return {name: value for name, value in self._query_pairs() if value}
+        if self._filled is None:
+            self._filled = {name: value for name, value in self._query_pairs() if value} if self._query_string else {}
+        return self._filled
 
     @property
     def repeated_parameters(self) -> Sequence[str]:
@@ -89,7 +92,7 @@ class Request:
         """Return a request of the same caller to read another path, as if it had been redirected there."""
         other = copy.copy(self)
         other.method, other.path, other.raw_path = "GET", path, path.encode()
-        other._query_string, other._query, other._repeated = query, None, ()
+        other._query_string, other._query, other._filled, other._repeated = query, None, None, ()
         return other
 
     @property

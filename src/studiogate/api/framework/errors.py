@@ -11,7 +11,7 @@ from typing import Any
 from studiogate import API_VERSION
 from studiogate.api.framework.faults import worded
 from studiogate.domain.refusals import Code, Refusal, RefusalType
-from studiogate.web import security_headers
+from studiogate.web import sending
 from studiogate.web.response import Answer, Header
 from studiogate.web.sending import CommonHeaders
 
@@ -83,7 +83,7 @@ RETRYABLE = {
     Code.STORAGE_UNAVAILABLE,
 }
 COMMON = CommonHeaders(
-    ((b"api-version", API_VERSION.encode()), *security_headers.on_every_answer()),
+    ((b"api-version", API_VERSION.encode()), *sending.on_every_answer()),
     ((b"content-type", b"application/json"),),
 )
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')

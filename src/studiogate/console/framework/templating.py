@@ -10,8 +10,7 @@ from pathlib import Path
 from studiogate.console.framework import formats
 from studiogate.templating import templates_in
 from studiogate.web.response import Answer
-from studiogate.web.static_assets import SHARED, StaticAssets
-from studiogate.web.themes import Themes
+from studiogate.web.static_assets import SHARED, StaticAssets, Themes
 
 PREFIX = "/console/assets/"
 ASSETS = StaticAssets(PREFIX, SHARED, Path(__file__).parent.parent / "static")

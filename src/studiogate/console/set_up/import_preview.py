@@ -13,7 +13,7 @@ import structlog
 from studiogate import clock
 from studiogate.domain.access import Access
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.verdicts import HEADER, Verdict
+from studiogate.domain.csv_import.matching import HEADER, Verdict
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.rows import Fault
 from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv

@@ -1,17 +1,96 @@
 """Read the cells of one field: what a text means in the mapping, then its type, then the rules of the studio file."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
+from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.csv_import import formats
-from studiogate.domain.csv_import.directory import Directory
-from studiogate.domain.csv_import.formats import WrongCellError
+from studiogate.domain.csv_import.formats import (
+    DateFormat,
+    Written,
+    WrongCellError,
+    instant,
+    read_clock,
+    read_date,
+    shown,
+)
 from studiogate.domain.csv_import.kinds import FieldType, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.fields.catalog import PRICES
 from studiogate.domain.fields.readers import Reader, Setting, WrongValueError
 from studiogate.domain.studio_file.sections import SECTION_BY_NAME
+
+NOUNS = {
+    "location": "location",
+    "room": "room",
+    "class_type": "class type",
+    "instructor": "instructor",
+    "product": "product",
+}
+COMMANDS = {
+    "location": "location",
+    "room": "room",
+    "class_type": "class-type",
+    "instructor": "instructor",
+    "product": "product",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One row that can be named: by its external id or key, else by its name. A room belongs to a location."""
+
+    kind: str
+    id: str
+    names: tuple[str, ...]
+    location_id: str | None = None
+    timezone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """What the rows of a file are read with: the studio's own settings, and what its rows are called."""
+
+    setting: Setting
+    zones: Mapping[str, ZoneInfo] = field(default_factory=dict)
+    rows: Mapping[tuple[str, str], tuple[Named, ...]] = field(default_factory=dict)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.setting.timezone)
+
+    def zone_of(self, location_id: str | None) -> ZoneInfo:
+        return self.zones.get(location_id or "", self.zone)
+
+    def find(self, kind: str, text: str, location_id: str | None = None) -> Named:
+        """Return the one row of this name; raise WrongCellError if there is none, or if there are several."""
+        found = self.rows.get((kind, text.casefold()), ())
+        if kind == "room" and location_id is not None:
+            found = tuple(each for each in found if each.location_id == location_id)
+        # A key or an external id is exact; only names can be shared.
+        exact = [each for each in found if text.casefold() == each.names[0].casefold()]
+        chosen = {each.id: each for each in (exact if len(exact) == 1 else found)}
+        if len(chosen) == 1:
+            return next(iter(chosen.values()))
+        if not chosen:
+            how = f"`studiogate {COMMANDS[kind]} list --studio SLUG` shows those of the studio"
+            raise WrongCellError(f"there is no {NOUNS[kind]} {shown(text)}: {how}")
+        raise WrongCellError(f"{len(chosen)} {NOUNS[kind]}s are named {shown(text)}: rename one of them")
+
+
+def directory(setting: Setting, rows: Iterable[Named]) -> Directory:
+    named: dict[tuple[str, str], tuple[Named, ...]] = {}
+    zones: dict[str, ZoneInfo] = {}
+    for row in rows:
+        if row.timezone is not None:
+            zones[row.id] = ZoneInfo(row.timezone)
+        for name in {name.strip().casefold() for name in row.names if name}:
+            named[row.kind, name] = (*named.get((row.kind, name), ()), row)
+    return Directory(setting, zones, named)
+
 
 # Fields that are compared with stored ones, so they are kept as the studio file's readers return them.
 NORMALIZED = frozenset({"email", "phone"})
@@ -73,3 +152,50 @@ def _parser(type_: FieldType, name: str, mapping: ColumnMapping, zone: ZoneInfo)
         return None
     dates, end = mapping.dates[name], type_ is FieldType.END
     return lambda text: formats.instant(formats.read_date(text, dates), zone, end=end).isoformat()
+
+
+# The times of a class, from one to four cells: date, start, end and duration, in the location's time zone.
+
+Formats = Mapping[str, Sequence[DateFormat]]
+
+
+def class_times(cells: Mapping[str, Any], formats: Formats, zone: ZoneInfo) -> dict[str, str]:
+    """Return ``start_time`` and ``end_time`` as far as the cells give them.
+
+    With a date of its own, the start and the end are times of day. An end that is not after the start is on the
+    following day. A start without an end needs a duration.
+    """
+    written = _start(cells, formats)
+    if written is None:
+        return {}
+    if written.clock is None:
+        raise WrongCellError("has no time of day")
+    start = instant(written, zone)
+    end = _end(cells, formats, written, zone)
+    if end is None and cells.get("duration_minutes") is not None:
+        minutes = int(cells["duration_minutes"])
+        if not 1 <= minutes <= MAX_CLASS_MINUTES:
+            raise WrongCellError(f"the duration must be from 1 to {MAX_CLASS_MINUTES:,} minutes")
+        end = start + timedelta(minutes=minutes)
+    times = {"start_time": start, "end_time": end}
+    return {name: time.astimezone(UTC).isoformat() for name, time in times.items() if time is not None}
+
+
+def _start(cells: Mapping[str, object], formats: Formats) -> Written | None:
+    day, start = cells.get("date"), cells.get("start_time")
+    if day is None:
+        return None if start is None else read_date(str(start), formats["start_time"])
+    if start is None:
+        return read_date(str(day), formats["date"])
+    return Written(read_date(str(day), formats["date"]).day, read_clock(str(start)))
+
+
+def _end(cells: Mapping[str, object], formats: Formats, start: Written, zone: ZoneInfo) -> datetime | None:
+    text = cells.get("end_time")
+    if text is None:
+        return None
+    if cells.get("date") is None:
+        return instant(read_date(str(text), formats["end_time"]), zone)
+    clock = read_clock(str(text))
+    following = start.clock is not None and clock <= start.clock
+    return instant(Written(start.day + timedelta(days=following), clock), zone)

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from studiogate.domain.csv_import.encoding import UnreadableFileError
 from studiogate.domain.csv_import.kinds import EXTERNAL_ID
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.records import DELIMITERS, Record
+from studiogate.domain.csv_import.records import DELIMITERS, Record, UnreadableFileError
 
 MAX_COLUMNS = 1_000
 SHOWN = 20

@@ -4,10 +4,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from studiogate.domain.csv_import.encoding import STATED
 from studiogate.domain.csv_import.formats import DateFormat, WrongFormatError, check_formats
 from studiogate.domain.csv_import.kinds import KINDS, FieldType, Kind
-from studiogate.domain.csv_import.records import DELIMITERS
+from studiogate.domain.csv_import.records import DELIMITERS, STATED
 from studiogate.domain.fields.people import MAX_SOURCE
 
 MAX_MAPPING = 256 * 1024

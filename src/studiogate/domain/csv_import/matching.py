@@ -5,13 +5,43 @@ people are never merged because they share an email, as families do: the row is 
 studio has merged, the row of the one who was kept decides, and the others are skipped.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from studiogate.domain.csv_import.kinds import EXTERNAL_ID, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.translate import DERIVED
-from studiogate.domain.csv_import.verdicts import Verdict
+
+# Spreadsheets execute a cell that begins like a formula. The reasons quote what the input contains, so such cells get
+# an apostrophe in front of them.
+
+HEADER = ("line", "external_id", "verdict", "id", "column", "reason")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_SPECIAL = re.compile(r'[,"\r\n]')
+
+
+class Verdict(StrEnum):
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+    FAULT = "fault"
+
+
+def csv_line(cells: Sequence[object]) -> str:
+    """Return one line of a CSV file, quoted where needed and safe to open in a spreadsheet."""
+    return ",".join(_cell("" if cell is None else str(cell)) for cell in cells) + "\r\n"
+
+
+def _cell(text: str) -> str:
+    if text.startswith(_FORMULA):
+        text = "'" + text
+    if _SPECIAL.search(text):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,10 @@ there, and only a file without faults is applied. Operators need to know:
 - Two studios never share the id of a row.
 """
 
-from studiogate.flows.studio_file.files import FilesBeside
+from studiogate.flows.studio_file.files import FilesBeside, export_studio
 from studiogate.flows.studio_file.load import import_document, import_studio_file, studio_in
 from studiogate.flows.studio_file.outcome import MANY_ROWS, Counts, Outcome
 from studiogate.flows.studio_file.steps import Options
-from studiogate.flows.studio_file.write import export_studio
 
 __all__ = [
     "MANY_ROWS",

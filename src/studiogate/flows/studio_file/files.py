@@ -1,18 +1,21 @@
-"""The files of submissions, which lie in a folder beside the studio file: ``north.json`` and ``north.files/ID``."""
+"""Write a studio file, and the files of submissions, which lie in a folder beside it: ``north.json`` and
+``north.files/ID``."""
 
 import hashlib
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
 
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, operator_access
 from studiogate.domain.studio_file.rows import Fault, Faults
+from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.private_file import writing
-from studiogate.storage.studio_file import stage
+from studiogate.storage.studio_file import export, stage
 from studiogate.storage.studio_file.stage import NewFile
 from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_folder
 
@@ -104,3 +107,30 @@ async def take_files(
         problem = MISSING if files is None else files.take(access.studio_id, file, copy=copy)
         if problem is not None:
             faults.add(Fault(file.place, problem, file.n))
+
+
+async def export_studio(
+    connection: Connection, slug: str, write: Callable[[str], object], files: ExportedFiles | None = None
+) -> bool:
+    """Write the studio as a studio file, in pieces, from one snapshot; return False if there is no such studio.
+
+    ``files`` receives the files of its submissions.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        studio = await studios.find_studio(connection, slug)
+        if studio is None:
+            return False
+        access = operator_access(studio["studio_id"])
+        write(f'{{\n"studio": {await export.studio(connection, access)}')
+        for section in export.SECTIONS:
+            write(f',\n"{section}": [')
+            separator = "\n"
+            async for row in export.rows(connection, access, section):
+                write(separator + row)
+                separator = ",\n"
+            write("\n]")
+        write("\n}\n")
+        if files is not None:
+            async for upload_id, stored_name in export.files(connection, access):
+                files.copy(access.studio_id, upload_id, stored_name)
+    return True

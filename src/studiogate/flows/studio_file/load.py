@@ -15,9 +15,8 @@ from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.flows.studio_file.outcome import Outcome, Progress, silent
-from studiogate.flows.studio_file.staged_rows import StagedRows
+from studiogate.flows.studio_file.rows import StagedRows, id_in
 from studiogate.flows.studio_file.steps import MAX_FAULTS, Import, Options
-from studiogate.flows.studio_file.studio_row import id_in
 from studiogate.storage.db.pool import Connection, UnknownOutcomeError
 from studiogate.storage.studio_file import apply
 from studiogate.storage.studio_file.tables import TABLES

@@ -1,9 +1,21 @@
-"""What an import did, or would do, and why not."""
+"""What an import did, or would do, and why not: its outcome, its changes, and their entries in the audit log.
 
-from collections.abc import Callable
+There is one entry for the import and one per row. The import that creates a studio leaves a single one."""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from studiogate.domain.access import Access
+from studiogate.domain.audit import changed_fields
+from studiogate.domain.json_values import same_json
 from studiogate.domain.studio_file.rows import Fault, Faults
+from studiogate.domain.studio_file.sections import STUDIO
+from studiogate.storage import audit
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import apply, diff
+from studiogate.storage.studio_file.diff import RowChange
+from studiogate.storage.studio_file.table_types import Table
 
 Progress = Callable[[str, int, int], None]
 # Above this number of written rows in a table, its statistics are brought up to date.
@@ -45,3 +57,64 @@ def refused(faults: Faults, warnings: Faults) -> Outcome:
 
 def silent(_step: str, _done: int, _total: int) -> None:
     """Report no progress."""
+
+
+ACTION = "studio.import"
+
+
+def studio_change(
+    access: Access, stored: Mapping[str, object] | None, wanted: Mapping[str, object]
+) -> RowChange | None:
+    """Return what the file changes in the studio's own row, or None. ``wanted`` has the given columns by name."""
+    old = stored or {}
+    fields = {
+        name: [old.get(name), wanted[name]]
+        for name in apply.STUDIO_COLUMNS
+        if name in wanted and not same_json(old.get(name), wanted[name])
+    }
+    if stored is not None and not fields:
+        return None
+    return RowChange(STUDIO.name, STUDIO.name, access.studio_id, stored is None, fields)
+
+
+async def show_changes(
+    connection: Connection,
+    access: Access,
+    studio: RowChange | None,
+    tables: Sequence[Table],
+    on_change: Callable[[RowChange], None],
+) -> None:
+    """Pass every changed row to ``on_change``: the studio's own, then in the order of the tables and of the file."""
+    if studio is not None:
+        on_change(studio)
+    for table in tables:
+        async for change in diff.row_changes(connection, access, table):
+            on_change(change)
+
+
+async def record_rows(
+    connection: Connection, access: Access, studio: RowChange | None, tables: Sequence[Table]
+) -> None:
+    """Write an audit entry per changed row. Must run before the rows are written."""
+    if studio is not None:
+        await audit.add(connection, access, _entry("studio", studio))
+    for table in tables:
+        await diff.record(connection, access, table)
+
+
+async def record_import(connection: Connection, access: Access, sections: Mapping[str, Counts]) -> None:
+    """Write the entry of the import itself: how many rows of each section it created and updated."""
+    changes = {
+        name: {"created": counts.created, "updated": counts.updated}
+        for name, counts in sections.items()
+        if counts.created or counts.updated
+    }
+    if changes:
+        await audit.add(connection, access, Entry(ACTION, Subject("studio", access.studio_id), changes))
+
+
+def _entry(kind: str, change: RowChange) -> Entry:
+    old = {name: values[0] for name, values in change.fields.items()}
+    new = {name: values[1] for name, values in change.fields.items()}
+    verb = "create" if change.created else "change"
+    return Entry(f"{kind}.{verb}", Subject(kind, change.id), changed_fields(kind, old, new))

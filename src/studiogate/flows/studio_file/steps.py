@@ -10,26 +10,13 @@ from studiogate.domain.studio_file.rows import KEPT, Fault, Faults, place_of, ro
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.members.create import members_appeared
-from studiogate.flows.studio_file import announce, payments, record, series, submissions
+from studiogate.flows.studio_file import follow, outcome
 from studiogate.flows.studio_file.files import FilesBeside, take_files
 from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refused
-from studiogate.flows.studio_file.staged_rows import StagedRows
-from studiogate.flows.studio_file.studio_row import StudioRow
+from studiogate.flows.studio_file.rows import StagedRows, StudioRow
 from studiogate.storage import mails
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file import (
-    apply,
-    booking_checks,
-    changes,
-    checks,
-    own_row,
-    payment_effects,
-    recount,
-    resources_before,
-    schedule_effects,
-    stage,
-    warnings,
-)
+from studiogate.storage.studio_file import apply, booking_checks, changes, checks, diff, effects, stage, warnings
 from studiogate.storage.studio_file import emails as imported_emails
 from studiogate.storage.studio_file.diff import RowChange
 from studiogate.storage.studio_file.table_types import Table
@@ -88,13 +75,12 @@ class Import:
     async def _run(self, access: Access) -> Outcome:
         if self._options.quiet:
             await mails.silence(self._connection)
-        stored = await own_row.read(self._connection, access)
+        stored = await apply.read_studio(self._connection, access)
         studio = StudioRow(self._source.studio(self._faults), stored, self._faults)
         if studio.identified and not studio.is_of(access):
             return refused(Faults([Fault("studio.id", OF_ANOTHER_STUDIO)]), self._warnings)
         await stage.prepare(self._connection)
-        await schedule_effects.prepare(self._connection)
-        await payment_effects.prepare(self._connection)
+        await effects.prepare(self._connection)
         rows = StagedRows(studio.setting, self._faults)
         is_checked = await self._source.stage(rows) and studio.is_of(access)
         if is_checked:
@@ -159,48 +145,48 @@ class Import:
     async def _apply(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> Outcome:
         announced, own = studio.exists, studio.change(access)
         if self._options.on_change is not None:
-            await record.show(self._connection, access, own, tables, self._options.on_change)
+            await outcome.show_changes(self._connection, access, own, tables, self._options.on_change)
         if announced:
-            await announce.prepare(self._connection, access)
-            await record.record_rows(self._connection, access, own, tables)
+            await follow.prepare(self._connection, access)
+            await outcome.record_rows(self._connection, access, own, tables)
         sections = {STUDIO.name: await studio.apply(self._connection, access)}
         sections |= {table.title: Counts() for table in TABLES}
         for done, table in enumerate(tables):
             self._progress("writing", done, len(tables))
             await apply.apply(self._connection, access, table)
             sections[table.title] = Counts(*await stage.counted(self._connection, table))
-        effects = {"credits_adjusted": await recount.settle(self._connection, access)}
-        await submissions.note(self._connection, access)
-        effects["memberships_settled"] = await payments.settle(self._connection, access)
-        await schedule_effects.settle(self._connection, access)
-        effects |= await self._follow(access, announced=announced)
+        followed = {"credits_adjusted": await effects.recount(self._connection, access)}
+        await follow.note_submissions(self._connection, access)
+        followed["memberships_settled"] = await follow.settle_payments(self._connection, access)
+        await effects.settle(self._connection, access)
+        followed |= await self._follow(access, announced=announced)
         known = self._faults.count
-        await self._follow_series(access, effects, studio_existed=announced)
+        await self._follow_series(access, followed, studio_existed=announced)
         if self._faults.count > known:
             return refused(self._faults, self._warnings)
-        await record.record_import(self._connection, access, sections)
+        await outcome.record_import(self._connection, access, sections)
         self._progress("writing", len(tables), len(tables))
-        effects = {name: count for name, count in effects.items() if count}
-        return replace(refused(self._faults, self._warnings), sections=sections, effects=effects)
+        counts = {name: count for name, count in followed.items() if count}
+        return replace(refused(self._faults, self._warnings), sections=sections, effects=counts)
 
     async def _follow(self, access: Access, *, announced: bool) -> dict[str, int]:
         """Do what follows from the changes: announce them, convert leads, link submissions, fill free seats."""
         if announced:
-            await announce.announce_rows(self._connection, access)
+            await follow.announce_rows(self._connection, access)
         converted = promoted = 0
         async for emails in imported_emails.changed_emails(self._connection, at_most=EMAILS):
             converted += await members_appeared(self._connection, access, emails, announce=announced)
-        for class_id in await resources_before.classes_to_fill(self._connection, access):
+        for class_id in await diff.classes_to_fill(self._connection, access):
             promoted += await fill_free_seats(self._connection, access, class_id)
         if announced:
-            await announce.announce_classes(self._connection, access)
+            await follow.announce_classes(self._connection, access)
         return {"leads_converted": converted, "promoted": promoted}
 
-    async def _follow_series(self, access: Access, effects: dict[str, int], *, studio_existed: bool) -> None:
+    async def _follow_series(self, access: Access, counts: dict[str, int], *, studio_existed: bool) -> None:
         """Make the classes of series follow; count what became of them, and add faults and warnings."""
-        followed = await series.follow(self._connection, access, studio_existed=studio_existed)
+        followed = await follow.follow_series(self._connection, access, studio_existed=studio_existed)
         for name, count in followed.effects.items():
-            effects[name] = effects.get(name, 0) + count
+            counts[name] = counts.get(name, 0) + count
         for fault in followed.faults:
             self._faults.add(fault)
         for warning in followed.warnings:

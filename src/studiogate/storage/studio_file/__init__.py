@@ -1,18 +1,17 @@
 """The studio file in the database.
 
-    tables              which tables and columns a file fills, and what they refer to
-    own_row             the studio's own row
+    table_types         how tables are described, and how their columns follow from the fields
+    tables              which tables a file fills
     stage               load rows of the file into temporary tables, in batches
     changes             find the rows that differ from the stored ones, and lock what must not change meanwhile
-    checks              references, ids and values that must be unique; history_checks: what history must fit
-    booking_checks      classes and bookings as they would be after the import: nothing oversold, nothing held twice
-    schedule_checks     series, closures and rows that are deactivated
-    schedule_effects    which series and classes a change of the schedule affects besides its own row
+    emails              the emails of people, and the submissions that are theirs
+    checks              references, ids and values that must be unique
+    booking_checks      classes, bookings and history as they would be after the import
+    stored_checks       what a file may not change: schedules in use, what was sold, people who were erased
     warnings            what is allowed but probably a mistake
-    diff                what the file changes, field by field
-    resources_before    what readers see before the import, for its events
-    apply               write the changes to the tables, a few statements per table
-    recount             the waitlist, the counters and the copies that follow from bookings and classes
+    diff                what the file changes, field by field, and as readers see it
+    apply               write the changes to the tables, a few statements per table, and the studio's own row
+    effects             what follows from them: series, waitlist, counters, copies, credits, memberships
     export              the same rows back, in the file's own format
 
 Temporary tables begin with ``stage_`` (the file), ``change_`` (what differs), ``affected_`` (what follows from it),

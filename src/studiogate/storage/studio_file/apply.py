@@ -1,12 +1,15 @@
 """Write the changes to the tables: a few statements per table, however many rows there are."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import asyncpg
 
 from studiogate.domain.access import Access
-from studiogate.storage.db.failures import CONFLICTING, Connection, DatabaseUnavailableError
+from studiogate.domain.fields.schedule import STUDIO
+from studiogate.storage.db.failures import CONFLICTING, DatabaseUnavailableError
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.table_types import Limits, Table
 from studiogate.storage.studio_file.tables import FORMS
 
@@ -128,3 +131,50 @@ def _replace(table: Table, limits: Limits) -> tuple[str, str]:
         insert into {limits.table} (studio_id, {limits.owner}, {limits.reference})
         select $1, c.id, unnest(c.{limits.column}) from {table.change} c on conflict do nothing"""
     return drop, add
+
+
+# The logo is in a separate table.
+STUDIO_COLUMNS = tuple(each.name for each in STUDIO.fields if each.name not in ("id", "logo", "created_at", "revision"))
+# Read from the file as JSON text.
+DOCUMENTS = ("policy", "mail_switches")
+OTHER_COLUMNS = tuple(name for name in STUDIO_COLUMNS if name != "slug")
+
+_PLACES = ", ".join(f"${number}" for number, _ in enumerate(STUDIO_COLUMNS, 4))
+INSERT_STUDIO = f"""
+    insert into studios (studio_id, created_at, revision, {", ".join(STUDIO_COLUMNS)})
+    values ($1, coalesce($2, now()), coalesce($3, 1), {_PLACES})"""
+
+# $2: the columns that the file gives. The slug by itself, for the reason given at ``apply._update``.
+_WANTED = ", ".join(
+    f"case when '{name}' = any($2::text[]) then ${number} else {name} end"
+    for number, name in enumerate(OTHER_COLUMNS, 3)
+)
+CHANGE_STUDIO = f"""
+    update studios set ({", ".join(OTHER_COLUMNS)}) = ({_WANTED})
+    where studio_id = $1 and ({", ".join(OTHER_COLUMNS)}) is distinct from ({_WANTED}) returning true"""
+RENAME = "update studios set slug = $2 where studio_id = $1 and slug <> $2 returning true"
+
+
+async def read_studio(connection: Connection, access: Access) -> dict[str, object] | None:
+    """Return the stored row by column, or None if there is no such studio."""
+    row = await connection.fetchval("select to_jsonb(s)::text from studios s where s.studio_id = $1", access.studio_id)
+    return None if row is None else dict(json.loads(row))
+
+
+async def insert_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> None:
+    await connection.execute(
+        INSERT_STUDIO, access.studio_id, values["created_at"], values["revision"], *map(values.get, STUDIO_COLUMNS)
+    )
+
+
+async def change_studio(connection: Connection, access: Access, given: Mapping[str, object]) -> bool:
+    """Set the given columns; return whether that changed anything."""
+    changed = await connection.fetchval(CHANGE_STUDIO, access.studio_id, list(given), *map(given.get, OTHER_COLUMNS))
+    renamed = "slug" in given and await connection.fetchval(RENAME, access.studio_id, given["slug"])
+    return bool(changed or renamed)
+
+
+async def slug_taken(connection: Connection, access: Access, slug: str) -> bool:
+    """Return whether another studio has the slug: slugs are unique among all studios. Operators only."""
+    query = "select exists (select from studios where slug = $2 and studio_id <> $1)"
+    return bool(await connection.fetchval(query, access.studio_id, slug))

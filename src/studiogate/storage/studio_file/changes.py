@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file import payment_effects, schedule_effects, stage, submission_links
-from studiogate.storage.studio_file.emails import lock_emails
+from studiogate.storage.studio_file import effects, emails, stage
 from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import (
     CLASS_TYPES,
@@ -75,10 +74,10 @@ PRODUCTS_TO_LOCK = """
 
 LEADS_TO_LOCK = f"""
     select l.id from leads l where l.studio_id = $1 and l.id in (
-        select id from change_leads where existing union {submission_links.LEADS})
+        select id from change_leads where existing union {emails.LEADS})
     order by l.id for no key update"""
 
-# Locked by statements of their own, before all others.
+# Locked by separate statements, before all others.
 FIRST = (*SCHEDULE, SERIES, CLASSES, MEMBERS, MEMBERSHIPS, FORMS, PRODUCTS, LEADS)
 
 
@@ -95,9 +94,9 @@ async def find_new(connection: Connection, access: Access, tables: Sequence[Tabl
     """Find what a new studio gets from these tables of the file: everything."""
     for table in tables:
         await connection.execute(_differing(table), access.studio_id)
-    await lock_emails(connection, access)
+    await emails.lock_emails(connection, access)
     await stage.analyze_changes(connection)
-    await submission_links.find(connection, access)
+    await emails.link_submissions(connection, access)
 
 
 async def find_changes(
@@ -107,14 +106,13 @@ async def find_changes(
     does."""
     for table in tables:
         await connection.execute(_differing(table), access.studio_id)
-    await schedule_effects.find(connection, access, policy_changes=policy_changes)
-    await payment_effects.find(connection, access)
+    await effects.find(connection, access, policy_changes=policy_changes)
     await _lock(connection, access, tables)
     for table in tables:
         await _look_again(connection, access, table)
     await stage.analyze_changes(connection)
-    await payment_effects.leave_out_unconcerned(connection, access)
-    await submission_links.find(connection, access)
+    await effects.leave_out_unconcerned(connection, access)
+    await emails.link_submissions(connection, access)
 
 
 async def _lock(connection: Connection, access: Access, tables: Sequence[Table]) -> None:
@@ -124,7 +122,7 @@ async def _lock(connection: Connection, access: Access, tables: Sequence[Table])
     for statement in (SERIES_TO_LOCK, CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, _rows_to_lock(FORMS)):
         await connection.execute(statement, access.studio_id)
     # A submission locks the form and then the submitter's email; an import does the same.
-    await lock_emails(connection, access)
+    await emails.lock_emails(connection, access)
     for statement in (PRODUCTS_TO_LOCK, LEADS_TO_LOCK):
         await connection.execute(statement, access.studio_id)
     for table in tables:

@@ -5,13 +5,9 @@ from collections.abc import Iterator, Sequence
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.rows import STALE, Fault, Faults
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file.booking_checks import SEATS
-from studiogate.storage.studio_file.catalog_checks import CATALOG_CHECKS
-from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
-from studiogate.storage.studio_file.payment_checks import PAYMENT_CHECKS
-from studiogate.storage.studio_file.people_checks import PEOPLE_CHECKS
-from studiogate.storage.studio_file.schedule_checks import SCHEDULE_CHECKS
+from studiogate.storage.studio_file.booking_checks import HISTORY_CHECKS, SEATS
 from studiogate.storage.studio_file.stage import FAULTY
+from studiogate.storage.studio_file.stored_checks import CATALOG_CHECKS, PAYMENT_CHECKS, PEOPLE_CHECKS, SCHEDULE_CHECKS
 from studiogate.storage.studio_file.table_types import Table, Unique
 from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES, TABLE_BY_NAME
 
@@ -26,8 +22,9 @@ async def check(
     for query in (*_queries(tables), *(() if overwrite else _stale(tables))):
         rows = await connection.fetch(
             f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
-                where $1::uuid is not null order by n, place limit {faults.most}""",
+                where $1::uuid is not null order by n, place limit $2""",
             access.studio_id,
+            faults.most,
         )
         for row in rows:
             faults.add(Fault(row["place"], row["message"], row["n"]))

@@ -13,7 +13,7 @@ from studiogate.domain.json_values import json_text
 from studiogate.domain.studio_file import sections
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.table_types import Limits
-from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
+from studiogate.storage.studio_file.tables import OUTER, TABLE_OF_SECTION
 
 PREFETCH = 500
 
@@ -40,8 +40,6 @@ _ORDER = {
     "merged_people": ("merged_at", "id"),
     "external_ids": ("created_at", "source", "kind", "external_id"),
 }
-# The column of a nested row that names the row which has it.
-_OWNERS = {"spots": "room_id", "prices": "product_id", "versions": "form_id", "files": "submission_id"}
 # Sections with columns of type json, which keeps the spaces that a writer happened to use.
 REWRITTEN = frozenset({"forms", "cancellations"})
 
@@ -65,7 +63,7 @@ def _columns(section: Section, r: str, identity: str = "id", limits: Iterable[Li
 
 
 def _nested(section: Section, r: str) -> str:
-    rows = _select(section, "n", f"n.studio_id = {r}.studio_id and n.{_OWNERS[section.name]} = {r}.id")
+    rows = _select(section, "n", f"n.studio_id = {r}.studio_id and n.{OUTER[section.name]} = {r}.id")
     return f"(select coalesce(json_agg(row_to_json(w)), '[]') from ({rows}) w)"
 
 

@@ -88,10 +88,7 @@ PRICES = Table(
     "prices",
     "price",
     catalog.PRICES,
-    (
-        Column("product_id", "uuid"),
-        _limit("location_ids"),
-    ),
+    (Column("product_id", "uuid"), _limit("location_ids")),
     limits=(Limits("location_ids", "price_locations", "price_id", "location_id", "locations"),),
 )
 MEMBERS = Table(
@@ -162,22 +159,16 @@ LEADS = Table(
     "leads",
     "lead",
     people.LEADS,
-    (
-        Column("status", "text", _STATUS),
-        Column("lifecycle_stage", "text", _STAGE),
-    ),
+    (Column("status", "text", _STATUS), Column("lifecycle_stage", "text", _STAGE)),
     uniques=(Unique(("email",)),),
     vacated={"email": "c.id::text"},
 )
-# A version has no id of its own: it gets one that both sides compute. See ``flows.studio_file.staged_rows``.
+# A version has no id of its own: it gets one that both sides compute. See ``flows.studio_file.rows``.
 VERSIONS = Table(
     "form_versions",
     "version of a form",
     forms.VERSIONS,
-    (
-        Column("form_id", "uuid"),
-        Column("fields", "json", compared=_JSON),
-    ),
+    (Column("form_id", "uuid"), Column("fields", "json", compared=_JSON)),
     append_only=True,
     identity="md5(r.form_id || '/' || r.version)::uuid",
 )
@@ -200,10 +191,7 @@ FILES = Table(
     "form_uploads",
     "file",
     forms.FILES,
-    (
-        Column("submission_id", "uuid"),
-        Column("stored_name", "text"),
-    ),
+    (Column("submission_id", "uuid"), Column("stored_name", "text")),
     at_creation={
         "form_id": "(select n.form_id from form_submissions n where n.studio_id = $1 and n.id = c.submission_id)"
     },
@@ -296,5 +284,7 @@ TABLES = (
     *HISTORY,
     EXTERNAL_IDS,
 )
+# Nested rows: the column that holds the outer row's id.
+OUTER = {"spots": "room_id", "prices": "product_id", "versions": "form_id", "files": "submission_id"}
 TABLE_BY_NAME = {table.name: table for table in TABLES}
 TABLE_OF_SECTION = {table.section.name: table for table in TABLES}

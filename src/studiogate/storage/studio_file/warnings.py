@@ -7,7 +7,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS
 from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file.schedule_checks import SCHEDULE_WARNINGS
+from studiogate.storage.studio_file.stored_checks import SCHEDULE_WARNINGS
 
 PREPARE = """
     create temp table final_schedule (n integer, place text, id uuid, title text, room_id uuid, instructor_id uuid,
@@ -89,8 +89,9 @@ async def find(connection: Connection, access: Access, warnings: Faults) -> None
     for query in WARNINGS:
         rows = await connection.fetch(
             f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
-                where $1::uuid is not null order by n, place limit {warnings.most}""",
+                where $1::uuid is not null order by n, place limit $2""",
             access.studio_id,
+            warnings.most,
         )
         for row in rows:
             warnings.add(Fault(row["place"], row["message"], row["n"]))
