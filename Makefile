@@ -111,7 +111,7 @@ format: $(VENV)/dev.stamp ## let ruff fix what it can
 	$(BIN)/ruff format $(SOURCES)
 
 schema: $(VENV)/dev.stamp ## write storage/db/schema.sql anew after a migration
-	$(BIN)/python -m studiogate.cli.schema_dump
+	$(BIN)/python -m tests.support.schema_dump
 
 openapi: $(VENV)/dev.stamp ## write docs/openapi.json after a change of the interface; ARGS=--break if it breaks partners
 	$(BIN)/python -m tests.support.openapi_changes $(ARGS)

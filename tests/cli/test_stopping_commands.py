@@ -113,7 +113,6 @@ def test_there_is_one_way_to_start_a_database() -> None:
         "stop_signals.py": ["asyncio.run("],
         "context.py": ["running_postgres("],
         "embedded.py": ["EmbeddedPostgres(", "running_postgres("],
-        "schema_dump.py": ["running_postgres("],
         "serve.py": ["EmbeddedPostgres("],
         "api_process.py": ["asyncio.Runner("],
         "worker_process.py": ["asyncio.Runner("],

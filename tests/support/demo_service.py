@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from studiogate.cli import demo
+from studiogate.cli import prepare
 from studiogate.demo.studio import TIMEZONE
 from tests.support.partner_api import PREFIX, PartnerApi, open_partner_api
 
@@ -44,7 +44,7 @@ async def demo_service(
     folder = tmp_path_factory.mktemp("demo")
     async for api in open_partner_api(new_database(), data_dir=folder, rate_limit=0):
         before = _day()
-        key = await demo.ensure(api.connection, folder)
+        key = await prepare.ensure(api.connection, folder)
         assert key is not None
         yield DemoService(api, key, folder, {before, _day()})
 

@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from studiogate import clock, demo
-from studiogate.cli.demo import ensure
+from studiogate.cli.prepare import ensure
 from studiogate.domain.access import operator_access
 from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.tokens import link_path

@@ -20,8 +20,8 @@ from studiogate.cli.context import (
     run,
     screen,
 )
-from studiogate.cli.demo import KEY_FILE as DEMO_KEY
 from studiogate.cli.files import progress_bars
+from studiogate.cli.prepare import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.server.postgres.programs import CLUSTER

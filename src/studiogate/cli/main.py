@@ -47,7 +47,7 @@ COMMANDS = {
     },
     "Studios and their data": {
         "studio": ("studios:app", "Create, change and list studios, and store their logos."),
-        "demo": ("demo:load", "Load the demo studio, with members, classes, bookings and a day at the desk."),
+        "demo": ("prepare:load", "Load the demo studio, with members, classes, bookings and a day at the desk."),
         "import": ("studio_file:import_file", "Load a studio file as a patch; a dry run shows every change."),
         "export": ("studio_file:export", "Write a studio with everything in it as a studio file."),
         "import-csv": ("import_csv:import_rows", "Import members, schedule, sales or leads from CSV files."),
@@ -85,7 +85,7 @@ COMMANDS = {
         "webhook": ("events:webhooks", "Look after the webhook endpoints of partners."),
         "events": ("events:events", "Follow the event log, or add a sample event to a test studio's."),
         "mail": ("studios:mails", "Choose which mails members get."),
-        "audit": ("audit:app", "See who changed what, or export all of it."),
+        "audit": ("events:audit_log", "See who changed what, or export all of it."),
     },
 }
 PLACES = {name: place for panel in COMMANDS.values() for name, (place, _) in panel.items()}

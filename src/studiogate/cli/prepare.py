@@ -1,34 +1,143 @@
-"""What is done to the database before a service uses it, and the address of the console that `up` prints.
+"""Prepare the database before a service uses it; load the demo studio, like any other studio file.
 
 `up` and `serve` import this file once the first API process is on its way: its imports take half a second, and that
 process runs its own at the same time.
 """
 
+import asyncio
+import json
+from datetime import datetime
+from importlib import resources
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import UUID
 
 import structlog
 
-from studiogate import clock
+from studiogate import clock, demo
 from studiogate import settings as configuration
-from studiogate.cli import demo
+from studiogate.cli.commands import Call
 from studiogate.cli.context import START_SECONDS, CommandError, connect_when_possible, operator_of
 from studiogate.cli.secrets import check_key
-from studiogate.demo import SLUG
+from studiogate.demo.activity import act
 from studiogate.demo.studio import OWNER
+from studiogate.domain import keys
+from studiogate.domain.access import Scope, operator_access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.tokens import link_path
+from studiogate.flows import keys as key_flow
+from studiogate.flows import studio as studio_flow
+from studiogate.flows import studio_file
 from studiogate.flows.staff import operators, roles, set_up
 from studiogate.flows.staff.operators import SIGN_IN_LINK
 from studiogate.flows.staff.roles import Invitation
+from studiogate.flows.studio_file import FilesBeside, Options
 from studiogate.settings import Settings
-from studiogate.storage import secret_key
+from studiogate.storage import keys as kept_keys
+from studiogate.storage import mails, secret_key
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.db import migrate
 from studiogate.storage.db.migrate import Migration
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.upload_folder import UploadFolder
+
+KEY_FILE = "demo.key"
+
+
+def load(call: Call) -> None:
+    """Load the demo studio: two locations, ten weeks of classes, members, staff, waitlists, leads and forms."""
+    folder = call.settings.data_dir
+    key = call.on_database(lambda connection: _load(connection, folder))
+    call.show({"studio": demo.SLUG, "key": key}, f"The demo studio is loaded. A key for it:\n\n{key}")
+
+
+async def _load(connection: Connection, folder: Path) -> str:
+    if await studios.find_studio(connection, demo.SLUG) is not None:
+        # It may have new bookings since, which today's file would contradict.
+        raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
+    return await _create(connection, folder)
+
+
+async def ensure(connection: Connection, folder: Path) -> str | None:
+    """Load the demo studio into an empty database; return a working key if there is a demo studio."""
+    if not await studios.any_studio(connection):
+        return await _create(connection, folder)
+    if await studios.find_studio(connection, demo.SLUG) is None:
+        return None
+    return await _demo_key(connection, folder)
+
+
+async def _create(connection: Connection, folder: Path) -> str:
+    """Load the studio, make a key and let its day happen, all of it or nothing; return the key."""
+    now = clock.now()
+    async with connection.transaction():
+        await mails.silence(connection)
+        await _import(connection, folder, now)
+        studio_id = await _store_logo(connection)
+        key = await _demo_key(connection, folder)
+        presented = keys.parse(key)
+        if presented is None:
+            raise AssertionError("a key that was just made can be read")
+        refused = await act(connection, studio_id, presented.credential_id, now, demo.DEFAULT_SEED)
+    for step in refused:
+        log.warning("a step of the demo studio's day was refused", step=step)
+    return key
+
+
+async def _import(connection: Connection, folder: Path, now: datetime) -> None:
+    document = json.dumps(demo.demo_studio_file(now)).encode()
+    with TemporaryDirectory() as beside:
+        for upload_id, content in demo.demo_files().items():
+            (Path(beside) / upload_id).write_bytes(content)
+        files = FilesBeside(Path(beside), UploadFolder(folder))
+        access, options = operator_access(studio_file.studio_in(BytesIO(document))), Options(files=files)
+        outcome = await studio_file.import_studio_file(connection, access, BytesIO(document), options)
+    if isinstance(outcome, Refusal):
+        raise AssertionError("an operator may import")
+    if outcome.faults:
+        raise CommandError(f"The demo studio could not be loaded: {outcome.faults[0]}")
+
+
+async def _store_logo(connection: Connection) -> UUID:
+    """Give the studio its logo; return the studio's id."""
+    studio = await studios.find_studio(connection, demo.SLUG)
+    if studio is None:
+        raise AssertionError("the studio was just imported")
+    content = (resources.files("studiogate.demo") / "logo.png").read_bytes()
+    await studio_flow.store_logo(connection, operator_access(studio["studio_id"]), content)
+    studio_id: UUID = studio["studio_id"]
+    return studio_id
+
+
+async def _demo_key(connection: Connection, folder: Path) -> str:
+    """Return the demo key. It is stored in the data folder, so that every start can print the same one."""
+    file = folder / KEY_FILE
+    kept = file.read_text().strip() if file.exists() else ""
+    if kept and await _still_works(connection, kept):
+        return kept
+    wanted = key_flow.KeyRequest("Demo", [scope.value for scope in Scope], created_by="demo")
+    issued = await key_flow.create(connection, demo.SLUG, wanted)
+    await asyncio.to_thread(_keep, file, issued.key)
+    return issued.key
+
+
+def _keep(file: Path, key: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(key + "\n")
+
+
+async def _still_works(connection: Connection, key: str) -> bool:
+    presented = keys.parse(key)
+    if presented is None:
+        return False
+    credential = await kept_keys.find_credential(connection, presented.credential_id)
+    return isinstance(keys.check(credential, presented, clock.now()), keys.Credential)
+
 
 CONSOLE = "/console/"
 log = structlog.get_logger()
@@ -50,7 +159,7 @@ async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple
     try:
         await migrate.migrate(connection, report=_log_waits)
         await check_key(connection, settings)
-        key = None if no_demo else await demo.ensure(connection, settings.data_dir)
+        key = None if no_demo else await ensure(connection, settings.data_dir)
         return key, await console_path(connection, Sealer(lambda: configuration.secret_keys(settings)))
     finally:
         await connection.close()
@@ -73,7 +182,7 @@ async def console_path(connection: Connection, sealer: Sealer) -> str:
     if not await studios.any_studio(connection):
         sealer.use(await secret_key.share_fingerprint(connection))
         return set_up.set_up_path(sealer, clock.now())
-    found = await studios.find_studio(connection, SLUG)
+    found = await studios.find_studio(connection, demo.SLUG)
     return CONSOLE if found is None else await _demo_link(connection, found["studio_id"])
 
 

@@ -1,11 +1,10 @@
 """The demo studio as a studio file: the same seed and the same moment always give the same file.
 
     studio       the studio, locations, rooms, staff       people       members, their habits, leads
-    timetable    the week, in local time                   memberships  what they hold
+    timetable    the week, in local time                   memberships  what they hold, and what it cost
     schedule     its classes; series                       rosters      bookings of the timetable, workshops
     moment       the classes around the present            history      credits, receipts and waitlists of bookings
-    forms        forms and submissions                     purchases    what everything cost
-
+    forms        forms and submissions
 No clock, no file and no database is touched here: the result goes through the ordinary import. What the studio's people
 do afterwards (``activity``) are the ordinary flows.
 """
@@ -14,25 +13,16 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from studiogate.demo import studio
 from studiogate.demo.forms import form_rows, submission_rows, upload_contents, with_submissions
 from studiogate.demo.history import history_of, with_history
-from studiogate.demo.memberships import memberships_of
+from studiogate.demo.memberships import memberships_of, till
 from studiogate.demo.moment import moment_seats, moment_sessions
 from studiogate.demo.people import by_name, lead_rows, member_rows, people
-from studiogate.demo.purchases import till
 from studiogate.demo.rosters import timetable_seats, workshop_seats, workshop_sessions
 from studiogate.demo.schedule import class_row, series_rows, sessions
 from studiogate.demo.seed import Seed
-from studiogate.demo.studio import (
-    SLUG,
-    TIMEZONE,
-    class_type_rows,
-    instructor_rows,
-    location_rows,
-    product_rows,
-    room_rows,
-    studio_row,
-)
+from studiogate.demo.studio import SLUG, TIMEZONE
 
 __all__ = ["DEFAULT_SEED", "SLUG", "demo_files", "demo_studio_file"]
 
@@ -68,14 +58,14 @@ def demo_studio_file(now: datetime, seed: int = DEFAULT_SEED) -> dict[str, Any]:
     leads = lead_rows(chance, persons, members, today)
     submissions = submission_rows(chance, persons, forms, leads, today)
     return {
-        "studio": studio_row(chance),
-        "locations": location_rows(chance),
-        "rooms": room_rows(chance),
-        "class_types": class_type_rows(chance),
-        "instructors": instructor_rows(chance),
+        "studio": studio.studio_row(chance),
+        "locations": studio.location_rows(chance),
+        "rooms": studio.room_rows(chance),
+        "class_types": studio.class_type_rows(chance),
+        "instructors": studio.instructor_rows(chance),
         "series": series_rows(chance, today),
         "classes": [class_row(chance, session) for session in calendar],
-        "products": product_rows(chance),
+        "products": studio.product_rows(chance),
         "members": members,
         "memberships": with_history(memberships, history),
         "purchases": [*paid.purchases, *history.fees],

@@ -4,13 +4,20 @@ It fills the event log and the audit log with real entries: sales, check-ins, a 
 fee. The seed determines who does what; the rows that are created here have new ids."""
 
 import json
-from collections.abc import Sequence
-from datetime import datetime, time, timedelta
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import cached_property
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.day import Day, Step
+from studiogate.demo import moment
+from studiogate.demo.forms import INTAKE
+from studiogate.demo.history import LATE_CANCEL_FEE
+from studiogate.demo.memberships import membership_id, socks_id
 from studiogate.demo.moment import FULL, SOON, UNCOVERED, UNDER_WAY
+from studiogate.demo.people import Person, by_name, people
+from studiogate.demo.schedule import Session
 from studiogate.demo.seed import Seed
 from studiogate.demo.studio import FRONT_DESK, MANAGER, STAFF, TIMEZONE, Colleague
 from studiogate.domain.access import Access, Scope, operator_access, staff_access, visitor_access
@@ -37,14 +44,67 @@ from studiogate.flows.schedule import classes, closures, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
-from studiogate.storage import people
+from studiogate.storage import people as stored_people
 from studiogate.storage.db.pool import Connection
 
-PAUSE_IN = timedelta(days=60)
+PAUSE_IN, CLOSED_IN = timedelta(days=60), timedelta(days=40)
 
 
-async def a_partner_books(day: Day) -> object:
-    wanted = BookClass(day.session(UNCOVERED), day.member("Wei Chen"))
+@dataclass(frozen=True)
+class Day:
+    """The day on which the demo studio is loaded: who acts, and the rows of the studio file that they act on."""
+
+    connection: Connection
+    seed: Seed
+    now: datetime
+    desk: Access
+    manager: Access
+    partner: Access
+
+    @cached_property
+    def _people(self) -> dict[str, Person]:
+        return by_name(people(self.seed))
+
+    @property
+    def today(self) -> date:
+        return self.now.astimezone(ZoneInfo(TIMEZONE)).date()
+
+    def id(self, kind: str, *key: object) -> UUID:
+        """The id of a row of the studio file."""
+        return UUID(self.seed.uuid(kind, *key))
+
+    def member(self, name: str) -> UUID:
+        return UUID(self._people[name].id)
+
+    def intake(self, name: str) -> UUID:
+        """What this person sent by the form that instructors read."""
+        return self.id("submission", INTAKE, self._people[name].email)
+
+    def membership(self, name: str) -> UUID:
+        return UUID(membership_id(self.seed, self._people[name]))
+
+    def session(self, begins: int) -> UUID:
+        """The class of the day that begins so many minutes from now."""
+        return UUID(moment.around(self.seed, self.now)[begins].id)
+
+    @property
+    def in_denver(self) -> UUID:
+        return UUID(moment.denver_session(self.seed, self.now).id)
+
+    def booking(self, name: str, class_id: UUID) -> UUID:
+        return self.id("booking", class_id, self.member(name))
+
+    def late_fee(self, name: str) -> UUID:
+        """What leaving a past class late cost this person."""
+        past: Session = moment.past(self.seed, self.now)[moment.LEFT_LATE[name]]
+        return self.id("purchase", LATE_CANCEL_FEE, self.booking(name, UUID(past.id)))
+
+    def socks(self, name: str) -> UUID:
+        """This person's purchase of grip socks."""
+        return UUID(socks_id(self.seed, self._people[name], self.today))
+
+
+async def a_partner_asks(day: Day, wanted: BookClass | CancelBooking) -> object:
     (outcome,) = await executor.execute_together(day.connection, [PendingRequest(WriteContext(day.partner), wanted)])
     return outcome
 
@@ -52,19 +112,7 @@ async def a_partner_books(day: Day) -> object:
 async def a_partner_cancels(day: Day) -> object:
     """Late, so it costs a fee; the first on the waitlist gets the seat."""
     class_id = day.session(FULL)
-    wanted = CancelBooking(class_id, day.booking("Leïla Benali", class_id), "Running late")
-    (outcome,) = await executor.execute_together(day.connection, [PendingRequest(WriteContext(day.partner), wanted)])
-    return outcome
-
-
-async def somebody_arrives(day: Day) -> object:
-    booking_id = day.booking("Freya Nilsen", day.session(SOON))
-    return await staff_bookings.mark(day.connection, day.desk, booking_id, "checked_in")
-
-
-async def somebody_was_there_after_all(day: Day) -> object:
-    booking_id = day.booking("Oluwaseun Bakare", day.session(UNDER_WAY))
-    return await staff_bookings.mark(day.connection, day.desk, booking_id, "checked_in", undoes="no_show")
+    return await a_partner_asks(day, CancelBooking(class_id, day.booking("Leïla Benali", class_id), "Running late"))
 
 
 async def somebody_walks_in(day: Day) -> object:
@@ -81,65 +129,23 @@ async def somebody_walks_in(day: Day) -> object:
     return await desk.book_for_member(day.connection, day.desk, StaffBooking(day.session(UNCOVERED), member_id))
 
 
-async def a_fee_is_paid(day: Day) -> object:
-    return await purchases.mark(day.connection, day.desk, day.late_fee("James Abara"), PurchaseStatus.COMPLETED)
-
-
-async def a_fee_is_waived(day: Day) -> object:
-    return await purchases.waive_fee(day.connection, day.desk, day.late_fee("Dylan Redbird"), "The train stood still.")
-
-
-async def a_credit_is_given(day: Day) -> object:
-    reason = "Class ended early: power cut."
-    return await memberships.adjust_credits(day.connection, day.desk, day.membership("Ben Fischer"), 1, reason)
-
-
-async def a_pause_is_planned(day: Day) -> object:
-    pause = Pause(day.now + PAUSE_IN, day.now + 2 * PAUSE_IN, "Two months abroad")
-    return await memberships.pause(day.connection, day.desk, day.membership("Grace Adebayo"), pause)
-
-
-async def a_phone_changes(day: Day) -> object:
-    changes = {"phone": "+19175550193"}
-    return await members.change(day.connection, day.desk, day.member("Rafael Pinto"), changes)
-
-
-async def a_note_is_taken(day: Day) -> object:
-    note = "Prefers bike 7. Left knee: no standing climbs."
-    return await members.add_note(day.connection, day.desk, day.member("Nia Campbell"), note)
-
-
-async def a_member_is_suspended(day: Day) -> object:
-    return await members.suspend(day.connection, day.manager, day.member("Phoebe Langley"), "Card reported stolen.")
-
-
-DESK_STEPS: tuple[Step, ...] = (
-    a_partner_books,
-    a_partner_cancels,
-    somebody_arrives,
-    somebody_was_there_after_all,
-    somebody_walks_in,
-    a_fee_is_paid,
-    a_fee_is_waived,
-    a_credit_is_given,
-    a_pause_is_planned,
-    a_phone_changes,
-    a_note_is_taken,
-    a_member_is_suspended,
-)
-
-
-CLOSED_IN = timedelta(days=40)
-
-
-async def a_substitute_is_found(day: Day) -> object:
-    values = {"instructor_id": str(day.id("instructor", "willa"))}
-    return await classes.change(day.connection, day.manager, day.in_denver, Given(values))
+def _in_the_garden(day: Day) -> dict[str, object]:
+    """The place of a restorative class."""
+    return {
+        "class_type_id": str(day.id("class_type", "restorative")),
+        "location_id": str(day.id("location", "brooklyn")),
+        "room_id": str(day.id("room", "bk-garden")),
+        "instructor_id": str(day.id("instructor", "mira")),
+        "capacity": 20,
+    }
 
 
 async def a_class_is_called_off(day: Day) -> object:
     """Created, booked and cancelled again: whoever booked gets the credit back."""
-    created = await classes.create(day.connection, day.manager, Given(_pop_up(day)))
+    starts = datetime.combine(day.today + timedelta(days=12), time(20, 30), ZoneInfo(TIMEZONE))
+    times = {"start_time": starts.isoformat(), "end_time": (starts + timedelta(minutes=60)).isoformat()}
+    values = {"title": "Pop-up: Breathwork", **times, **_in_the_garden(day)}
+    created = await classes.create(day.connection, day.manager, Given(values))
     if isinstance(created, Refusal):
         return created
     wanted = StaffBooking(created.id, day.member("Marta Dvořák"))
@@ -149,29 +155,11 @@ async def a_class_is_called_off(day: Day) -> object:
     return await class_flows.cancel_class(day.connection, day.manager, created.id, "The instructor is ill.")
 
 
-def _pop_up(day: Day) -> dict[str, object]:
-    starts = datetime.combine(day.today + timedelta(days=12), time(20, 30), ZoneInfo(TIMEZONE))
-    return {
-        "title": "Pop-up: Breathwork",
-        "class_type_id": str(day.id("class_type", "restorative")),
-        "location_id": str(day.id("location", "brooklyn")),
-        "room_id": str(day.id("room", "bk-garden")),
-        "instructor_id": str(day.id("instructor", "mira")),
-        "start_time": starts.isoformat(),
-        "end_time": (starts + timedelta(minutes=60)).isoformat(),
-        "capacity": 20,
-    }
-
-
 async def a_series_begins(day: Day) -> object:
     """Two evenings per week from tomorrow on: its classes exist eight weeks ahead."""
     values = {
         "title": "Evening Breath",
-        "class_type_id": str(day.id("class_type", "restorative")),
-        "location_id": str(day.id("location", "brooklyn")),
-        "room_id": str(day.id("room", "bk-garden")),
-        "instructor_id": str(day.id("instructor", "mira")),
-        "capacity": 20,
+        **_in_the_garden(day),
         "weekdays": ["monday", "wednesday"],
         "local_start": "19:15",
         "minutes": 45,
@@ -204,20 +192,14 @@ async def a_form_is_made(day: Day) -> object:
 async def a_visitor_asks(day: Day) -> object:
     answers = {"first_name": "Selin", "location": "brooklyn", "interests": ["Reformer", "Yoga"]}
     wanted = SubmissionToStore("selin.kaya@example.com", "Selin Kaya", answers)
-    form_id = day.id("form", "intro-offer")
     visitor = visitor_access(day.manager.studio_id)
-    return await submit.submit(day.connection, visitor, form_id, wanted, mails=False)
-
-
-async def a_request_is_confirmed(day: Day) -> object:
-    """The intake of somebody who is in today's classes, which staff have read."""
-    return await review.decide(day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED)
+    return await submit.submit(day.connection, visitor, day.id("form", "intro-offer"), wanted, mails=False)
 
 
 async def a_partner_sends_a_lead(day: Day) -> object:
     contact = LeadContact("Jonathan", "Pell", source="partner_api", metadata={"interests": ["cycle"]})
     email = "jonathan.pell@example.net"
-    await people.lock_email(day.connection, day.partner, email)
+    await stored_people.lock_email(day.connection, day.partner, email)
     made = await leads.create_or_identify(day.connection, WriteContext(day.partner), email, contact)
     if not isinstance(made, Stored):
         return made
@@ -225,24 +207,62 @@ async def a_partner_sends_a_lead(day: Day) -> object:
     return await lead_staff.move(day.connection, day.manager, lead_id, LeadStatus.CONTACTED)
 
 
-async def socks_come_back(day: Day) -> object:
-    return await purchases.refund(day.connection, day.manager, day.socks("Chiara Lombardi"), None, "Wrong size.")
-
-
-OFFICE_STEPS: tuple[Step, ...] = (
-    a_substitute_is_found,
-    a_class_is_called_off,
-    a_series_begins,
-    denver_closes_for_two_days,
-    a_form_is_made,
-    a_visitor_asks,
-    a_request_is_confirmed,
-    a_partner_sends_a_lead,
-    socks_come_back,
-)
-
-
-STEPS: Sequence[Step] = (*DESK_STEPS, *OFFICE_STEPS)
+# What is done, by its name in the log if it is refused.
+STEPS: dict[str, Callable[[Day], Awaitable[object]]] = {
+    "a_partner_books": lambda day: a_partner_asks(day, BookClass(day.session(UNCOVERED), day.member("Wei Chen"))),
+    "a_partner_cancels": a_partner_cancels,
+    "somebody_arrives": lambda day: staff_bookings.mark(
+        day.connection, day.desk, day.booking("Freya Nilsen", day.session(SOON)), "checked_in"
+    ),
+    "somebody_was_there_after_all": lambda day: staff_bookings.mark(
+        day.connection,
+        day.desk,
+        day.booking("Oluwaseun Bakare", day.session(UNDER_WAY)),
+        "checked_in",
+        undoes="no_show",
+    ),
+    "somebody_walks_in": somebody_walks_in,
+    "a_fee_is_paid": lambda day: purchases.mark(
+        day.connection, day.desk, day.late_fee("James Abara"), PurchaseStatus.COMPLETED
+    ),
+    "a_fee_is_waived": lambda day: purchases.waive_fee(
+        day.connection, day.desk, day.late_fee("Dylan Redbird"), "The train stood still."
+    ),
+    "a_credit_is_given": lambda day: memberships.adjust_credits(
+        day.connection, day.desk, day.membership("Ben Fischer"), 1, "Class ended early: power cut."
+    ),
+    "a_pause_is_planned": lambda day: memberships.pause(
+        day.connection,
+        day.desk,
+        day.membership("Grace Adebayo"),
+        Pause(day.now + PAUSE_IN, day.now + 2 * PAUSE_IN, "Two months abroad"),
+    ),
+    "a_phone_changes": lambda day: members.change(
+        day.connection, day.desk, day.member("Rafael Pinto"), {"phone": "+19175550193"}
+    ),
+    "a_note_is_taken": lambda day: members.add_note(
+        day.connection, day.desk, day.member("Nia Campbell"), "Prefers bike 7. Left knee: no standing climbs."
+    ),
+    "a_member_is_suspended": lambda day: members.suspend(
+        day.connection, day.manager, day.member("Phoebe Langley"), "Card reported stolen."
+    ),
+    "a_substitute_is_found": lambda day: classes.change(
+        day.connection, day.manager, day.in_denver, Given({"instructor_id": str(day.id("instructor", "willa"))})
+    ),
+    "a_class_is_called_off": a_class_is_called_off,
+    "a_series_begins": a_series_begins,
+    "denver_closes_for_two_days": denver_closes_for_two_days,
+    "a_form_is_made": a_form_is_made,
+    "a_visitor_asks": a_visitor_asks,
+    # The intake of somebody who is in today's classes, which staff have read.
+    "a_request_is_confirmed": lambda day: review.decide(
+        day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED
+    ),
+    "a_partner_sends_a_lead": a_partner_sends_a_lead,
+    "socks_come_back": lambda day: purchases.refund(
+        day.connection, day.manager, day.socks("Chiara Lombardi"), None, "Wrong size."
+    ),
+}
 
 
 async def act(connection: Connection, studio_id: UUID, credential_id: str, now: datetime, seed: int) -> list[str]:
@@ -252,7 +272,7 @@ async def act(connection: Connection, studio_id: UUID, credential_id: str, now: 
     partner = Access(studio_id, credential_id, frozenset(Scope), None)
     at_work = {each.email: _access(studio_id, chance, each, accounts[each.email]) for each in STAFF}
     day = Day(connection, chance, now, at_work[FRONT_DESK.email], at_work[MANAGER.email], partner)
-    outcomes = [(step.__name__, await step(day)) for step in STEPS]
+    outcomes = [(name, await step(day)) for name, step in STEPS.items()]
     return [f"{name}: {outcome.code}" for name, outcome in outcomes if isinstance(outcome, Refusal)]
 
 

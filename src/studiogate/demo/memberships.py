@@ -1,30 +1,41 @@
-"""The memberships: one current one for whoever holds something, and the intro offers that some began with."""
+"""The memberships, one current one per member who holds something and the intro offers that some began with; the
+purchases: what every membership cost, and what else went over the counter."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 from studiogate.demo.people import Cohort, Person
 from studiogate.demo.seed import Seed, daytime, midnight, months_before, read, written
-from studiogate.demo.studio import PRODUCT_BY_KEY, price_id
+from studiogate.demo.studio import PRODUCT_BY_KEY, Price, price_id
 
+Row = dict[str, Any]
 PAUSE_REASONS = ("travel", "injury", "parental leave", "busy season at work")
 CANCELLATION_REASONS = ("moving away", "price", "schedule no longer fits", "medical")
 INTRO_DAYS = 30
+# What a membership has only in some states.
+UNSET_AT_FIRST = (
+    *("paused_at", "pause_starts_at", "pause_ends_at", "pause_reason"),
+    *("cancel_at", "cancelled_at", "cancellation_reason", "ended_at"),
+)
 
 
 def membership_id(seed: Seed, person: Person) -> str:
     return seed.uuid("membership", person.id, person.cohort.product)
 
 
-def memberships_of(seed: Seed, person: Person, today: date) -> list[dict[str, object]]:
+def memberships_of(seed: Seed, person: Person, today: date) -> list[Row]:
     """All that the person ever held, the current one last."""
     if not person.cohort.product:
         return []
     current = _current(seed, person, today)
-    return [_intro_before(seed, person, current), current] if _began_with_intro(seed, person) else [current]
+    began_with_intro = person.cohort.product == "unlimited" and seed.fraction("began with intro", person.id) < 0.4
+    return [_intro_before(seed, person, current), current] if began_with_intro else [current]
 
 
-def _current(seed: Seed, person: Person, today: date) -> dict[str, object]:
+def _current(seed: Seed, person: Person, today: date) -> Row:
     cohort = person.cohort
     ends = daytime(seed, midnight(today), seed.whole(*cohort.ends_in, "ends", person.id), person.id)
     renewals = seed.whole(*cohort.renewals, "renewals", person.id)
@@ -55,33 +66,21 @@ def period_before(cohort: Cohort, moment: datetime, periods: int = 1) -> datetim
     return moment - timedelta(days=cohort.days * periods)
 
 
-def _row(seed: Seed, person: Person, product: str) -> dict[str, object]:
+def _row(seed: Seed, person: Person, product: str) -> Row:
     granted = PRODUCT_BY_KEY[product].credits_granted
     return {
         "id": seed.uuid("membership", person.id, product),
         "member_id": person.id,
         "product_id": seed.uuid("product", product),
-        "status": "active",
+        **dict.fromkeys(UNSET_AT_FIRST),
         "auto_renew": False,
-        "state_version": 1,
-        "started_at": None,
-        "current_period_start": None,
-        "current_period_end": None,
-        "paused_at": None,
-        "pause_starts_at": None,
-        "pause_ends_at": None,
-        "pause_reason": None,
         "cancel_at_period_end": False,
-        "cancel_at": None,
-        "cancelled_at": None,
-        "cancellation_reason": None,
-        "ended_at": None,
         "credits_granted": granted,
         "credits_remaining": granted,
     }
 
 
-def _state_details(seed: Seed, person: Person, today: date, begins: datetime, ends: datetime) -> dict[str, object]:
+def _state_details(seed: Seed, person: Person, today: date, begins: datetime, ends: datetime) -> Row:
     if person.cohort.status == "paused":
         return _pause(seed, person, today)
     if person.cohort.status == "cancelled":
@@ -89,11 +88,13 @@ def _state_details(seed: Seed, person: Person, today: date, begins: datetime, en
     if person.cohort.status == "expired":
         return {"ended_at": written(ends), "credits_remaining": seed.whole(0, 2, "left over", person.id)}
     if person.cohort.status == "active" and person.cohort.months == 1 and person.number % 9 == 0:
-        return _cancelling(seed, person, ends)
+        reason = seed.pick(CANCELLATION_REASONS, "leaving", person.id)
+        planned = {"auto_renew": False, "cancel_at_period_end": True, "cancel_at": written(ends)}
+        return {**planned, "cancellation_reason": reason}
     return {}
 
 
-def _pause(seed: Seed, person: Person, today: date) -> dict[str, object]:
+def _pause(seed: Seed, person: Person, today: date) -> Row:
     begins = daytime(seed, midnight(today), -seed.whole(3, 20, "pause", person.id), "pause", person.id)
     return {
         "paused_at": written(begins),
@@ -103,7 +104,7 @@ def _pause(seed: Seed, person: Person, today: date) -> dict[str, object]:
     }
 
 
-def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) -> dict[str, object]:
+def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) -> Row:
     """Every second one stayed to the end of the paid period, the others left at once."""
     decided = begins + timedelta(hours=seed.whole(48, 500, "cancelled", person.id))
     stays = person.number % 2 == 0
@@ -118,20 +119,7 @@ def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) 
     }
 
 
-def _cancelling(seed: Seed, person: Person, ends: datetime) -> dict[str, object]:
-    return {
-        "auto_renew": False,
-        "cancel_at_period_end": True,
-        "cancel_at": written(ends),
-        "cancellation_reason": seed.pick(CANCELLATION_REASONS, "leaving", person.id),
-    }
-
-
-def _began_with_intro(seed: Seed, person: Person) -> bool:
-    return person.cohort.product == "unlimited" and seed.fraction("began with intro", person.id) < 0.4
-
-
-def _intro_before(seed: Seed, person: Person, current: dict[str, Any]) -> dict[str, Any]:
+def _intro_before(seed: Seed, person: Person, current: Row) -> Row:
     begins = read(current["started_at"]) - timedelta(days=seed.whole(INTRO_DAYS + 1, 45, "intro", person.id))
     ends = written(begins + timedelta(days=INTRO_DAYS))
     return _row(seed, person, "intro-3") | {
@@ -142,4 +130,163 @@ def _intro_before(seed: Seed, person: Person, current: dict[str, Any]) -> dict[s
         "current_period_end": ends,
         "ended_at": ends,
         "credits_remaining": 0,
+    }
+
+
+# Purchases
+
+RENEWALS_SHOWN = 2
+LATE_FEE = Price("15.00")
+SOCKS = "grip-socks"
+
+
+class Sale(NamedTuple):
+    """What somebody bought; without a ``price``, for the first price of the product."""
+
+    product: str
+    bought_at: datetime
+    price: Price | None = None
+    status: str = "completed"
+    quantity: int = 1
+    refunded: Decimal = Decimal(0)  # the share of the total
+
+
+@dataclass
+class Till:
+    """Everything that was paid, and what it was paid for."""
+
+    purchases: list[Row] = field(default_factory=list)
+    sales: list[Row] = field(default_factory=list)
+    renewals: list[Row] = field(default_factory=list)
+
+    def sale(self, purchase: Row, membership_id: str, price_id: str) -> None:
+        self.purchases.append(purchase)
+        row = {"id": purchase["id"], "membership_id": membership_id, "price_id": price_id}
+        self.sales.append(row | {"created_at": purchase["created_at"]})
+
+    def renewal(self, purchase: Row, membership_id: str, period: tuple[datetime, datetime]) -> None:
+        self.purchases.append(purchase)
+        row = {"id": purchase["id"], "membership_id": membership_id, "created_at": purchase["created_at"]}
+        self.renewals.append(row | {"period_start": written(period[0]), "period_end": written(period[1])})
+
+
+def till(seed: Seed, persons: list[Person], held: dict[str, list[Row]], today: date) -> Till:
+    """What everybody paid, oldest first."""
+    kept = Till()
+    for person in persons:
+        memberships = held.get(person.id, [])
+        for earlier in memberships[:-1]:
+            intro = PRODUCT_BY_KEY["intro-3"].prices[0]
+            bought = _purchase(seed, person, Sale("intro-3", read(earlier["started_at"]), intro))
+            kept.sale(bought, earlier["id"], price_id(seed, "intro-3", intro))
+        if memberships:
+            _pay(kept, seed, person, memberships[-1], today)
+        kept.purchases += _over_the_counter(seed, person, today)
+    for rows in (kept.purchases, kept.sales, kept.renewals):
+        rows.sort(key=lambda row: (row["created_at"], row["id"]))
+    return kept
+
+
+def _pay(kept: Till, seed: Seed, person: Person, membership: Row, today: date) -> None:
+    """The sale that began a membership, and its latest renewals."""
+    product, price = str(person.cohort.product), _price(person)
+    if membership["status"] == "pending":
+        asked_at = midnight(today) - timedelta(minutes=2)
+        kept.purchases.append(_purchase(seed, person, Sale(product, asked_at, price, status="pending")))
+        return None
+    paid_at, ends = read(membership["current_period_start"]), read(membership["current_period_end"])
+    started = read(membership["started_at"])
+    purchase = _latest_payment(seed, person, membership, paid_at, price)
+    for _ in range(RENEWALS_SHOWN):
+        before = period_before(person.cohort, paid_at)
+        if before < started:
+            return kept.sale(purchase, membership["id"], price_id(seed, product, price))
+        kept.renewal(purchase, membership["id"], (paid_at, ends))
+        paid_at, ends = before, paid_at
+        purchase = _purchase(seed, person, Sale(product, paid_at, price))
+    return None
+
+
+def _price(person: Person) -> Price:
+    prices = PRODUCT_BY_KEY[str(person.cohort.product)].prices
+    if person.cohort.months == 12:
+        return next(price for price in prices if price.interval == "year")
+    # Visitors pay in the money they brought: dollars, euros, yen.
+    if person.cohort.product == "drop-in":
+        return [price for price in prices if not price.locations][person.number % 3]
+    return next(price for price in prices if price.default)
+
+
+def _latest_payment(seed: Seed, person: Person, membership: Row, paid_at: datetime, price: Price) -> Row:
+    """Who left in the middle of a paid month got something back; whose card was declined is past due."""
+    product = str(person.cohort.product)
+    if membership["status"] == "past_due":
+        return _purchase(seed, person, Sale(product, paid_at, price, status="failed"))
+    if membership["status"] != "cancelled" or membership["cancel_at_period_end"]:
+        return _purchase(seed, person, Sale(product, paid_at, price))
+    status, share = ("refunded", "1") if person.number % 4 == 1 else ("partially_refunded", "0.4")
+    return _purchase(seed, person, Sale(product, paid_at, price, status=status, refunded=Decimal(share)))
+
+
+def _over_the_counter(seed: Seed, person: Person, today: date) -> Iterator[Row]:
+    if person.number % 11 == 3:
+        bought_at = _recently(seed, person, today, SOCKS)
+        yield _purchase(seed, person, Sale(SOCKS, bought_at, quantity=1 + person.number % 2))
+    if person.cohort.role == "user" and not person.cohort.product:
+        yield _purchase(seed, person, Sale("pack-10", _recently(seed, person, today, "abandoned"), status="cancelled"))
+    if person.weekdays and person.number % 16 == 7:
+        status = "completed" if person.number % 32 == 7 else "pending"
+        yield _late_fee(seed, person, _recently(seed, person, today, "fee"), status)
+
+
+def _recently(seed: Seed, person: Person, today: date, what: str) -> datetime:
+    """Within the last days: after even the newest members joined."""
+    return daytime(seed, midnight(today), -1, what, person.id)
+
+
+def _purchase_id(seed: Seed, person: Person, product_key: str, bought_at: datetime) -> str:
+    return seed.uuid("purchase", person.id, product_key, written(bought_at))
+
+
+def socks_id(seed: Seed, person: Person, today: date) -> str:
+    """The purchase of somebody's grip socks."""
+    return _purchase_id(seed, person, SOCKS, _recently(seed, person, today, SOCKS))
+
+
+def _late_fee(seed: Seed, person: Person, charged_at: datetime, status: str) -> Row:
+    row = _purchase_row(seed, person, "late_cancel_fee", charged_at, LATE_FEE)
+    return row | {"product_type": "fee", "status": status}
+
+
+def _purchase(seed: Seed, person: Person, sale: Sale) -> Row:
+    sold = PRODUCT_BY_KEY[sale.product]
+    row = _purchase_row(seed, person, sale.product, sale.bought_at, sale.price or sold.prices[0])
+    total = Decimal(row["amount_total"]) * sale.quantity
+    return row | {
+        "product_id": seed.uuid("product", sale.product),
+        "product_type": sold.product_type,
+        "quantity": sale.quantity,
+        "amount_total": str(total),
+        # Quantized like the total, so that the currency keeps its own number of decimals.
+        "refunded_amount": str((total * sale.refunded).quantize(total)),
+        "status": sale.status,
+    }
+
+
+def _purchase_row(seed: Seed, person: Person, product_key: str, bought_at: datetime, price: Price) -> Row:
+    # Bought online, at no location in particular.
+    online = seed.fraction("online", person.id, product_key) < 0.1
+    return {
+        "id": _purchase_id(seed, person, product_key, bought_at),
+        "member_id": person.id,
+        "product_id": None,
+        "product_key": product_key,
+        "product_type": None,
+        "quantity": 1,
+        "amount_total": price.amount,
+        "currency": price.currency,
+        "refunded_amount": str(Decimal(0).quantize(Decimal(price.amount))),
+        "status": "completed",
+        "location_id": None if online else seed.uuid("location", person.home),
+        "created_at": written(bought_at),
     }

@@ -6,13 +6,11 @@ full, one has no instructor. Earlier classes gave their people a past: only newc
 
 from dataclasses import replace
 from datetime import datetime, time, timedelta
-from zoneinfo import ZoneInfo
 
 from studiogate.demo.people import OF_THE_DAY, Part, Person
 from studiogate.demo.rosters import Seat, on_spots
-from studiogate.demo.schedule import Session, Slot, read_slot
+from studiogate.demo.schedule import Session, Slot, read_slot, zone_of
 from studiogate.demo.seed import Seed, sections
-from studiogate.demo.studio import LOCATION_BY_KEY
 
 # The past classes were so many days ago.
 PAST_DAYS = (3, 5, 7, 10, 13)
@@ -47,7 +45,10 @@ def moment_seats(seed: Seed, people: dict[str, Person], now: datetime) -> list[S
     day = [people[part.name] for part in OF_THE_DAY]
     seats = [seat for begins, session in around(seed, now).items() for seat in _seats(seed, session, begins, day)]
     visits = [seat for ago, session in past(seed, now).items() for seat in _visits(seed, session, ago, people)]
-    return [*visits, *seats, *_denver_seats(seed, day, now)]
+    denver = denver_session(seed, now)
+    at_denver = [person for person in day if person.home == "denver"]
+    booked = [Seat(denver, each, _booked_at(seed, denver, each), attends="confirmed") for each in at_denver]
+    return [*visits, *seats, *booked]
 
 
 def around(seed: Seed, now: datetime) -> dict[int, Session]:
@@ -63,8 +64,8 @@ def denver_session(seed: Seed, now: datetime) -> Session:
 
 def past(seed: Seed, now: datetime) -> dict[int, Session]:
     """The past classes by the days ago: at nine in the morning, local time, in a room of its own."""
-    today = now.astimezone(_zone(PAST))
-    mornings = {ago: datetime.combine(today.date() - timedelta(days=ago), time(9), _zone(PAST)) for ago in PAST_DAYS}
+    today = now.astimezone(zone_of(PAST))
+    mornings = {ago: datetime.combine(today.date() - timedelta(days=ago), time(9), zone_of(PAST)) for ago in PAST_DAYS}
     return {ago: _session(seed, PAST, morning.astimezone(now.tzinfo)) for ago, morning in mornings.items()}
 
 
@@ -76,12 +77,8 @@ def _session(seed: Seed, slot: Slot, starts: datetime) -> Session:
     if slot.key == "soon":
         waiver = seed.uuid("form", "liability-waiver")
         slot = replace(slot, policy={"waitlist_mode": "manual", "waiver_form_id": waiver})
-    day = starts.astimezone(_zone(slot)).date()
+    day = starts.astimezone(zone_of(slot)).date()
     return Session(seed.uuid("class", slot.location, slot.key, starts), slot, day, starts, cancelled=False)
-
-
-def _zone(slot: Slot) -> ZoneInfo:
-    return ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
 
 
 def _seats(seed: Seed, session: Session, begins: int, day: list[Person]) -> list[Seat]:
@@ -96,7 +93,7 @@ def _seats(seed: Seed, session: Session, begins: int, day: list[Person]) -> list
             day[number],
             session.starts - timedelta(hours=20 - place),
             waits=True,
-            skipped=_skipped(begins, place),
+            skipped="insufficient_credits" if begins == SOON and place == 0 else None,
         )
         for place, number in enumerate(WAITING.get(begins, ()))
     ]
@@ -117,19 +114,15 @@ def _attendance(begins: int, number: int) -> str | None:
     return "checked_in" if begins < SOON or number in EARLY[begins] else "confirmed"
 
 
-def _skipped(begins: int, place: int) -> str | None:
-    return "insufficient_credits" if begins == SOON and place == 0 else None
-
-
 def _visits(seed: Seed, session: Session, ago: int, people: dict[str, Person]) -> list[Seat]:
     """Who came that day: about half of the people of the day, but no newcomer; and whoever spent all credits."""
     names = ["Otto Lindgren", *(part.name for part in OF_THE_DAY if _came(seed, part, ago))]
-    return [_visit(seed, session, people[name], left_late=LEFT_LATE.get(name) == ago) for name in names]
-
-
-def _visit(seed: Seed, session: Session, person: Person, *, left_late: bool) -> Seat:
-    leaves_at = session.starts - timedelta(hours=2) if left_late else None
-    return Seat(session, person, _booked_at(seed, session, person), leaves_at=leaves_at, attends="checked_in")
+    left = {name: session.starts - timedelta(hours=2) for name in names if LEFT_LATE.get(name) == ago}
+    visitors = {name: people[name] for name in names}
+    return [
+        Seat(session, person, _booked_at(seed, session, person), leaves_at=left.get(name), attends="checked_in")
+        for name, person in visitors.items()
+    ]
 
 
 def _came(seed: Seed, part: Part, ago: int) -> bool:
@@ -141,9 +134,3 @@ def _came(seed: Seed, part: Part, ago: int) -> bool:
     if LEFT_LATE.get(part.name) == ago:
         return True
     return ago == PAST_DAYS[0] or seed.fraction("came", part.name, ago) < 0.3
-
-
-def _denver_seats(seed: Seed, day: list[Person], now: datetime) -> list[Seat]:
-    session = denver_session(seed, now)
-    seats = [Seat(session, person, _booked_at(seed, session, person)) for person in day if person.home == "denver"]
-    return [replace(seat, attends="confirmed") for seat in seats]

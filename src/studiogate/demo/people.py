@@ -91,6 +91,7 @@ def by_name(persons: list[Person]) -> dict[str, Person]:
 def _person(seed: Seed, number: int, name: tuple[str, str], cohort: Cohort) -> Person:
     local_part = mailbox(*name)
     home = cohort.only_at or ("denver" if number % 5 in (2, 4) else "brooklyn")
+    codes, visits = AREA_CODES[home], seed.whole(*cohort.visits_a_week, "visits", local_part)
     return Person(
         id=seed.uuid("member", local_part),
         number=number,
@@ -98,22 +99,12 @@ def _person(seed: Seed, number: int, name: tuple[str, str], cohort: Cohort) -> P
         last_name=name[1],
         # Some people were signed up at the desk and left no address.
         email=None if number % 23 == 22 else email_of(*name, number),
-        phone=None if number % 7 == 5 else _phone(number, home),
+        # 555-0100 to 555-0199 are reserved for fiction in every area code.
+        phone=None if number % 7 == 5 else f"+1{codes[number % len(codes)]}55501{number // 2 % 100:02d}",
         home=home,
         cohort=cohort,
-        weekdays=_weekdays(seed, local_part, cohort),
+        weekdays=frozenset(seed.shuffled(range(7), int, "weekdays", local_part)[:visits]),
     )
-
-
-def _phone(number: int, home: str) -> str:
-    """555-0100 to 555-0199 are reserved for fiction in every area code."""
-    codes = AREA_CODES[home]
-    return f"+1{codes[number % len(codes)]}55501{number // 2 % 100:02d}"
-
-
-def _weekdays(seed: Seed, local_part: str, cohort: Cohort) -> frozenset[int]:
-    visits = seed.whole(*cohort.visits_a_week, "visits", local_part)
-    return frozenset(seed.shuffled(range(7), int, "weekdays", local_part)[:visits])
 
 
 def member_rows(seed: Seed, persons: list[Person], held: dict[str, list[Row]], today: date) -> list[Row]:
@@ -123,7 +114,7 @@ def member_rows(seed: Seed, persons: list[Person], held: dict[str, list[Row]], t
 
 def _member_row(seed: Seed, person: Person, held: list[Row], today: date) -> Row:
     current = held[-1] if held else {}
-    starts = current.get("started_at")
+    starts, product = current.get("started_at"), person.cohort.product
     lasts_on = current.get("auto_renew") and current["status"] != "cancelled"
     return {
         "id": person.id,
@@ -132,17 +123,12 @@ def _member_row(seed: Seed, person: Person, held: list[Row], today: date) -> Row
         "email": person.email,
         "phone": person.phone,
         "role": person.cohort.role,
-        "membership_type": _membership_type(person),
+        "membership_type": MEMBERSHIP_TYPES.get(product, "class_pack") if product else None,
         "membership_start_date": starts,
         "membership_end_date": None if lasts_on else current.get("ended_at") or current.get("current_period_end"),
         "suspended": person.cohort.suspended,
         "created_at": written(_joined(seed, person, held, today)),
     }
-
-
-def _membership_type(person: Person) -> str | None:
-    product = person.cohort.product
-    return MEMBERSHIP_TYPES.get(product, "class_pack") if product else None
 
 
 def _joined(seed: Seed, person: Person, held: list[Row], today: date) -> datetime:
@@ -193,15 +179,13 @@ INTERESTS = ("reformer", "cycle", "yoga", "strength", "prenatal", "mobility")
 GOALS = ("get stronger", "move without pain", "meet people", "train for a race", "sleep better")
 
 
-def lead_rows(
-    seed: Seed, persons: list[Person], members: list[dict[str, object]], today: date
-) -> list[dict[str, object]]:
+def lead_rows(seed: Seed, persons: list[Person], members: list[Row], today: date) -> list[Row]:
     asked = [_open_lead(seed, number, name, today) for number, name in enumerate(map(first_and_last, LEAD_NAMES))]
     rows = [*asked, *_converted_leads(seed, persons, members)]
     return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
 
 
-def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> dict[str, object]:
+def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> Row:
     status, longest_ago = STATUSES[number % len(STATUSES)]
     mail = email_of(*name, number)
     asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
@@ -209,24 +193,20 @@ def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> d
     return _row(seed, mail, first_name, (status, "lead"), asked_at)
 
 
-def _converted_leads(seed: Seed, persons: list[Person], members: list[dict[str, object]]) -> list[dict[str, object]]:
+def _converted_leads(seed: Seed, persons: list[Person], members: list[Row]) -> list[Row]:
     """A lead is converted by the member with its email: so each of these asked before that member joined."""
     customers = [pair for pair in zip(persons, members, strict=True) if pair[0].cohort.product and pair[0].email]
     return [_converted(seed, person, member) for person, member in customers[1 :: len(customers) // CONVERTED]]
 
 
-def _converted(seed: Seed, person: Person, member: dict[str, Any]) -> dict[str, Any]:
+def _converted(seed: Seed, person: Person, member: Row) -> Row:
     asked_at = read(member["created_at"]) - timedelta(hours=seed.whole(5, 400, "asked", person.id))
-    return _row(seed, str(person.email), person.first_name, ("converted", _stage(person)), asked_at)
+    stage = "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
+    stage = "former_member" if person.cohort.status in ("cancelled", "expired") else stage
+    return _row(seed, str(person.email), person.first_name, ("converted", stage), asked_at)
 
 
-def _stage(person: Person) -> str:
-    if person.cohort.status in ("cancelled", "expired"):
-        return "former_member"
-    return "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
-
-
-def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked_at: datetime) -> dict[str, object]:
+def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked_at: datetime) -> Row:
     status, stage = reached
     return {
         "id": seed.uuid("lead", mail),
@@ -240,9 +220,9 @@ def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked
     }
 
 
-def _metadata(seed: Seed, mail: str) -> dict[str, object]:
+def _metadata(seed: Seed, mail: str) -> Row:
     medium, campaign = seed.pick(CAMPAIGNS, "campaign", mail)
-    metadata: dict[str, object] = {"interests": sorted(seed.shuffled(INTERESTS, str, "interests", mail)[:2])}
+    metadata: Row = {"interests": sorted(seed.shuffled(INTERESTS, str, "interests", mail)[:2])}
     if seed.fraction("utm", mail) < 0.7:
         metadata["utm"] = {"utm_source": medium, "utm_campaign": campaign}
     if seed.fraction("goal", mail) < 0.5:

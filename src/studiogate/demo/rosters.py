@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
 
 from studiogate.demo.memberships import membership_id
 from studiogate.demo.people import OF_THE_GUIDE, Person
-from studiogate.demo.schedule import Session, Slot
+from studiogate.demo.schedule import Session, Slot, zone_of
 from studiogate.demo.seed import Seed, sections, written
-from studiogate.demo.studio import LOCATION_BY_KEY, PRODUCT_BY_KEY, ROOM_BY_KEY, spot_ids
+from studiogate.demo.studio import PRODUCT_BY_KEY, ROOM_BY_KEY, spot_ids
 
 # Days of notice. Nobody books earlier than a monthly membership is sure to last (14 days, people.py), except those
 # who plan far ahead with something longer. Sought-after classes fill up first and then have a waitlist.
@@ -145,15 +144,12 @@ def _sought_after_seats(seed: Seed, session: Session, coming: list[Person]) -> l
 def _usual_seats(seed: Seed, sessions: list[Session], coming: list[Person]) -> list[Seat]:
     chosen: dict[str, list[Seat]] = {session.id: [] for session in sessions}
     for person in coming:
-        options = [s for s in sessions if _may_book(person, s) and len(chosen[s.id]) < _most(s)]
+        room = [s for s in sessions if len(chosen[s.id]) < int(s.slot.capacity * FILLED_AT_MOST)]
+        options = [session for session in room if _may_book(person, session)]
         if options:
             session = seed.pick(options, "choice", person.id, options[0].day)
             chosen[session.id].append(_usual_seat(seed, session, person))
     return [seat for session in sessions for seat in on_spots(seed, session, chosen[session.id])]
-
-
-def _most(session: Session) -> int:
-    return int(session.slot.capacity * FILLED_AT_MOST)
 
 
 def _usual_seat(seed: Seed, session: Session, person: Person) -> Seat:
@@ -224,9 +220,8 @@ def _session(seed: Seed, workshop: Workshop, today: date) -> Session:
     slot = replace(slot, **workshop.more)
     if slot.room != "bk-garden":
         slot = replace(slot, instructor="ana")
-    zone = ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
     day = today + timedelta(days=workshop.in_days)
-    starts = datetime.combine(day, workshop.at, zone)
+    starts = datetime.combine(day, workshop.at, zone_of(slot))
     id_ = seed.uuid("class", "workshop", workshop.key)
     return Session(id_, slot, day, starts.astimezone(UTC), workshop.cancelled)
 
@@ -242,9 +237,6 @@ def _seats(seed: Seed, workshop: Workshop, session: Session, people: dict[str, P
         seat = Seat(session, person, booked_at, waits, attends="checked_in" if session.starts <= now else None)
         if part == "cancelled":
             seat = replace(seat, leaves_at=now - timedelta(days=1))
-        seats.append(replace(seat, spot=spots[place] if spots else None, skipped=_skipped(part, waits=seat.waits)))
+        skipped = "insufficient_credits" if waits and part == "spent" else None
+        seats.append(replace(seat, spot=spots[place] if spots else None, skipped=skipped))
     return seats
-
-
-def _skipped(part: str, *, waits: bool) -> str | None:
-    return "insufficient_credits" if waits and part == "spent" else None

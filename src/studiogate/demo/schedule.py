@@ -70,11 +70,6 @@ class Session:
         return ROOM_BY_KEY[self.slot.room]
 
 
-def last_day(today: date) -> date:
-    """The last day for which the classes of series exist."""
-    return today + timedelta(days=DAYS_AFTER)
-
-
 def series_id(seed: Seed, slot: Slot) -> str:
     return seed.uuid("series", slot.location, slot.key)
 
@@ -91,15 +86,14 @@ def sessions_on(seed: Seed, day: date) -> Iterator[Session]:
                 id=seed.uuid("class", slot.location, slot.key, day),
                 slot=slot,
                 day=day,
-                starts=_start(slot, day),
+                # Seven in the morning stays seven in the morning when the clocks change.
+                starts=datetime.combine(day, slot.starts, zone_of(slot)).astimezone(UTC),
                 cancelled=_cancelled(slot, day),
             )
 
 
-def _start(slot: Slot, day: date) -> datetime:
-    """Seven in the morning stays seven in the morning when the clocks change."""
-    zone = ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
-    return datetime.combine(day, slot.starts, zone).astimezone(UTC)
+def zone_of(slot: Slot) -> ZoneInfo:
+    return ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
 
 
 def _cancelled(slot: Slot, day: date) -> bool:
@@ -111,34 +105,19 @@ def class_row(seed: Seed, session: Session) -> dict[str, object]:
     slot = session.slot
     return {
         "id": session.id,
-        "title": slot.title,
-        "description": slot.description,
-        "class_type_id": seed.uuid("class_type", slot.class_type),
-        "location_id": seed.uuid("location", slot.location),
-        "room_id": seed.uuid("room", slot.room),
-        "instructor_id": seed.uuid("instructor", slot.instructor) if slot.instructor else None,
+        **_of_slot(seed, slot),
         "start_time": written(session.starts),
         "end_time": written(session.ends),
-        "capacity": slot.capacity,
-        "allow_waitlist": slot.allow_waitlist,
-        "spot_selection_mode": slot.spots,
         "status": "cancelled" if session.cancelled else "scheduled",
-        "visible": slot.visible,
-        "policy": dict(slot.policy) if slot.policy else None,
         # Workshops and the classes of the moment repeat on no day.
         "series_id": series_id(seed, slot) if slot.days else None,
         "series_date": session.day.isoformat() if slot.days else None,
     }
 
 
-def series_rows(seed: Seed, today: date) -> list[dict[str, object]]:
-    """One series per slot; its classes exist as far ahead as housekeeping would have created them."""
-    return [_series_row(seed, slot, today) for slot in TIMETABLE]
-
-
-def _series_row(seed: Seed, slot: Slot, today: date) -> dict[str, object]:
+def _of_slot(seed: Seed, slot: Slot) -> dict[str, object]:
+    """Return what the classes of a slot and their series have in common."""
     return {
-        "id": series_id(seed, slot),
         "title": slot.title,
         "description": slot.description,
         "class_type_id": seed.uuid("class_type", slot.class_type),
@@ -150,11 +129,22 @@ def _series_row(seed: Seed, slot: Slot, today: date) -> dict[str, object]:
         "spot_selection_mode": slot.spots,
         "visible": slot.visible,
         "policy": dict(slot.policy) if slot.policy else None,
-        "weekdays": [WEEKDAYS[day] for day in slot.days],
-        "local_start": f"{slot.starts:%H:%M}",
-        "minutes": slot.minutes,
-        "every_weeks": 1,
-        "first_date": OPENED.isoformat(),
-        "last_date": None,
-        "generated_until": last_day(today).isoformat(),
     }
+
+
+def series_rows(seed: Seed, today: date) -> list[dict[str, object]]:
+    """One series per slot; its classes exist as far ahead as housekeeping would have created them."""
+    return [
+        {
+            "id": series_id(seed, slot),
+            **_of_slot(seed, slot),
+            "weekdays": [WEEKDAYS[day] for day in slot.days],
+            "local_start": f"{slot.starts:%H:%M}",
+            "minutes": slot.minutes,
+            "every_weeks": 1,
+            "first_date": OPENED.isoformat(),
+            "last_date": None,
+            "generated_until": (today + timedelta(days=DAYS_AFTER)).isoformat(),
+        }
+        for slot in TIMETABLE
+    ]

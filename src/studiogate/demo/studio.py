@@ -103,20 +103,10 @@ def studio_row(seed: Seed) -> dict[str, object]:
 
 
 def location_rows(seed: Seed) -> list[dict[str, object]]:
-    return [_location_row(seed, location) for location in LOCATIONS]
-
-
-def _location_row(seed: Seed, location: Location) -> dict[str, object]:
-    return {
-        "id": seed.uuid("location", location.key),
-        "name": location.name,
-        "city": location.city,
-        "state": location.state,
-        "timezone": location.timezone,
-        "active": location.active,
-        "is_primary": location.is_primary,
-        "policy": dict(location.policy) if location.policy else None,
-    }
+    return [
+        {"id": seed.uuid("location", each.key), **{name: value for name, value in vars(each).items() if name != "key"}}
+        for each in LOCATIONS
+    ]
 
 
 def room_rows(seed: Seed) -> list[dict[str, object]]:
@@ -149,13 +139,11 @@ def spot_ids(seed: Seed, room: Room) -> list[str]:
 
 
 def class_type_rows(seed: Seed) -> list[dict[str, object]]:
+    named = ("name", "description", "beginner_safe", "recovery")
     return [
         {
             "id": seed.uuid("class_type", kind["key"]),
-            "name": kind["name"],
-            "description": kind["description"],
-            "beginner_safe": kind["beginner_safe"],
-            "recovery": kind["recovery"],
+            **{name: kind[name] for name in named},
             "policy": class_type_policy(seed, kind["key"]),
         }
         for kind in _PLACES["class_types"]
@@ -183,16 +171,14 @@ def instructor_rows(seed: Seed) -> list[dict[str, object]]:
     ]
 
 
+COPIED_OF_PRODUCTS = ("key", "name", "product_type", "active", "client_visible", "credits_granted")
+
+
 def product_rows(seed: Seed) -> list[dict[str, object]]:
     return [
         {
             "id": seed.uuid("product", product.key),
-            "key": product.key,
-            "name": product.name,
-            "product_type": product.product_type,
-            "active": product.active,
-            "client_visible": product.client_visible,
-            "credits_granted": product.credits_granted,
+            **{name: getattr(product, name) for name in COPIED_OF_PRODUCTS},
             "location_ids": [seed.uuid("location", key) for key in product.locations],
             "class_type_ids": [seed.uuid("class_type", key) for key in product.class_types],
             "prices": [_price_row(seed, product, price) for price in product.prices],

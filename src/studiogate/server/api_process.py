@@ -20,7 +20,7 @@ from studiogate.api.app import PartnerApp
 from studiogate.console.app import ConsoleApp
 from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.runtime import Runtime
-from studiogate.server import privileges, quick_start
+from studiogate.server import quick_start, service_account
 from studiogate.server.http_server import AdminApp, QuietServer, server_config
 from studiogate.telemetry import metrics
 from studiogate.web.body import Receive
@@ -67,9 +67,9 @@ def main() -> None:
     parser.add_argument("--ready", type=int)
     parser.add_argument("--admin", type=int)
     parser.add_argument("--buckets", type=Path, required=True)
-    privileges.add_option(parser)
+    service_account.add_option(parser)
     options = parser.parse_args()
-    settings = privileges.enter_data_folder(configuration.load(), options.account)
+    settings = service_account.enter_data_folder(configuration.load(), options.account)
     quick_start.all_is_imported()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
@@ -106,7 +106,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     server = QuietServer(server_config(app, settings.public_url))
     server.config.load()
     metrics.studiogate_version()
-    privileges.drop(options.account, "studiogate.api", "studiogate.hosted", "studiogate.console")
+    service_account.drop(options.account, "studiogate.api", "studiogate.hosted", "studiogate.console")
     exit_with_supervisor(options.lifeline)
     if options.gate is not None:
         await _wait_at(options.gate, ending)

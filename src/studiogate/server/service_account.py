@@ -6,9 +6,11 @@ A process that works there is started with the folder as its working directory a
 needs no permission on the parent folders. When started by an ordinary user, the account is None and nothing changes.
 """
 
+import argparse
 import fcntl
 import logging
 import os
+import pkgutil
 import pwd
 import shutil
 import stat
@@ -16,10 +18,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from studiogate.settings import Settings, make_data_folder, secret_keys
+from studiogate.storage.db import migrate
 from studiogate.storage.upload_folder import FOLDER
 
 NAME = "studiogate"
@@ -194,3 +198,62 @@ def prepared_account(settings: Settings) -> Account | None:
         for path in settings.data_dir.glob("secrets.key"):
             change_owner(path, account)
     return account
+
+
+# The API and worker processes start as root, because the interpreter and this package may be where only root can read
+# (/root), and switch to the account of the data folder once everything is imported, and what loads on first use.
+
+# Modules that libraries import on first use.
+USED_LATER = (
+    *("importlib.readers", "importlib.resources.readers", "importlib.metadata"),
+    *("encodings.idna", "encodings.punycode", "stringprep", "idna.uts46data"),
+    *("encodings.ascii", "encodings.latin_1", "encodings.unicode_escape", "encodings.cp1252", "encodings.utf_8_sig"),
+    *("encodings.utf_16", "encodings.utf_16_le", "encodings.utf_16_be"),
+    *(
+        "asyncpg",
+        "anyio",
+        "anyio._backends._asyncio",
+        "asyncio.unix_events",
+        "concurrent.futures.thread",
+        "email.mime.text",
+        "smtplib",
+        "tracemalloc",
+    ),
+)
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--account", help="user and group id to become, when started by root")
+
+
+def enter_data_folder(settings: Settings, option: str | None) -> Settings:
+    """Change to the data folder, if an account is given, and return settings with a path relative to it.
+
+    The account may not be allowed to traverse the folder's parents; from inside, it does not need to.
+    """
+    if option is None:
+        return settings
+    os.chdir(settings.data_dir)
+    return settings.model_copy(update={"data_dir": Path()})
+
+
+def drop(option: str | None, *packages: str) -> None:
+    """Switch to the account, if one is given, after importing all modules of the packages."""
+    if option is None:
+        return
+    for package in packages:
+        _import_all(package)
+    for name in USED_LATER:
+        import_module(name)
+    migrate.migrations()
+    import_module("phonenumbers").PhoneMetadata.load_all()  # One module per country.
+    metrics = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if metrics is not None:
+        uid, gid = map(int, option.split(":"))
+        change_owner(Path(metrics), Account("", uid, gid))
+    become(option)
+
+
+def _import_all(package: str) -> None:
+    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+        import_module(module.name)

@@ -14,7 +14,7 @@ from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.health import Health
 from studiogate.runtime import Runtime
-from studiogate.server import privileges, quick_start
+from studiogate.server import quick_start, service_account
 from studiogate.server.http_server import AdminApp, QuietServer, server_config
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
@@ -34,14 +34,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="studiogate.server.worker_process")
     parser.add_argument("--lifeline", type=int, required=True)
     parser.add_argument("--admin", type=int)
-    privileges.add_option(parser)
+    service_account.add_option(parser)
     options = parser.parse_args()
     signals = StopSignals().install()
-    settings = privileges.enter_data_folder(configuration.load(), options.account)
+    settings = service_account.enter_data_folder(configuration.load(), options.account)
     # The account may not be able to read what these load on first use.
     metrics.studiogate_version()
     server_config(_no_application).load()
-    privileges.drop(options.account, "studiogate.worker")
+    service_account.drop(options.account, "studiogate.worker")
     quick_start.all_is_imported()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
