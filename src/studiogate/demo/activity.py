@@ -28,8 +28,8 @@ from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.executor import PendingRequest
-from studiogate.flows.forms import review, submit
 from studiogate.flows.forms import staff as form_staff
+from studiogate.flows.forms import submit
 from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.members import staff as members
@@ -211,7 +211,7 @@ async def a_visitor_asks(day: Day) -> object:
 
 async def a_request_is_confirmed(day: Day) -> object:
     """The intake of somebody who is in today's classes, which staff have read."""
-    return await review.decide(day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED)
+    return await form_staff.decide(day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED)
 
 
 async def a_partner_sends_a_lead(day: Day) -> object:
