@@ -56,7 +56,6 @@ _.max_file
 _.on_accent
 _.text_sha256
 _.typed_name
-_.verify_url
 
 # Called or read by a framework: uvicorn, rich, typer, pydantic, jinja2.
 _._fingerprinted

@@ -9,7 +9,7 @@ from studiogate.domain.csv_import.columns import choose_delimiter, find_columns
 from studiogate.domain.csv_import.kinds import KINDS, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping, WrongMappingError, parse_mapping
 from studiogate.domain.csv_import.records import DELIMITERS, Record, UnreadableFileError
-from studiogate.flows.csv_mappings import load_mapping, preset_names
+from studiogate.flows.csv_rows import load_mapping, preset_names
 
 MEMBERS = """
 source = "ours"

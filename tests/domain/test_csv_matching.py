@@ -7,7 +7,7 @@ import pytest
 
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.matching import Decision, Facts, Row, Verdict, decide
-from studiogate.flows.csv_mappings import load_mapping
+from studiogate.flows.csv_rows import load_mapping
 
 MEMBERS, LEADS, PRODUCTS, MEMBERSHIPS = (
     load_mapping("generic", KINDS[name]) for name in ("members", "leads", "products", "memberships")

@@ -11,7 +11,7 @@ from studiogate.domain.events import EventType
 from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.flows import catalog, events
 from studiogate.flows.bookings import staff
-from studiogate.flows.forms import review
+from studiogate.flows.forms import staff as form_staff
 from studiogate.flows.members import staff as members
 from studiogate.flows.schedule import rooms
 from studiogate.flows.schedule.rows import Given
@@ -137,7 +137,7 @@ async def test_the_doctor_finds_what_was_changed_without_event_and_entry(studio:
     await did(studio, members.suspend, member)
     await did(studio, members.add_note, member, "Bad knee.")
     submission = await studio.submit(await studio.new_form(), member)
-    await did(studio, review.decide, submission, SubmissionStatus.CONFIRMED)
+    await did(studio, form_staff.decide, submission, SubmissionStatus.CONFIRMED)
     assert await studio.findings() == []
     table, change = (table, UNRECORDED[table]) if table in UNRECORDED else ("members", "staff_notes = ''")
     about = "select subject_id from audit_log"

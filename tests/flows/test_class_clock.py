@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain.access import system_access
 from studiogate.domain.bookings.states import ClassStatus, class_status, unannounced_status
-from studiogate.flows import class_clock, housekeeping
+from studiogate.flows import changes, housekeeping
 from studiogate.flows.bookings import staff
 from studiogate.storage.class_clock import DUE, studios_with_due_classes
 from studiogate.storage.resources import CLASS_STATUS
@@ -119,11 +119,11 @@ async def test_a_second_worker_passes_over_what_the_first_one_holds(studio: Book
         await studio.move(each, -10)
     access = system_access(studio.id)
     async with studio.database.transaction() as first:
-        assert await class_clock.announce_due(first, access, 1) == 1
+        assert await changes.announce_due(first, access, 1) == 1
         async with studio.database.transaction() as second:
-            assert await class_clock.announce_due(second, access, 10) == 1, "the one that is free"
+            assert await changes.announce_due(second, access, 10) == 1, "the one that is free"
     async with studio.database.transaction() as third:
-        assert await class_clock.announce_due(third, access, 10) == 0
+        assert await changes.announce_due(third, access, 10) == 0
     assert {each.class_id for each in await news(studio)} == {class_id, other}
 
 
@@ -133,7 +133,7 @@ async def test_what_rolls_back_is_announced_later(studio: BookingStudio) -> None
     async with studio.database.connection() as connection:
         transaction = connection.transaction()
         await transaction.start()
-        assert await class_clock.announce_due(connection, system_access(studio.id), 10) == 1
+        assert await changes.announce_due(connection, system_access(studio.id), 10) == 1
         await transaction.rollback()
     assert await news(studio) == []
     await sweep(studio)
@@ -231,7 +231,7 @@ async def test_a_round_reads_what_is_due_and_not_the_timetable(studio: BookingSt
             async with connection.transaction():
                 before = await connection.fetchval(READ)
                 assert studio.id in await studios_with_due_classes(connection)
-                assert await class_clock.announce_due(connection, access, 200) == 1
+                assert await changes.announce_due(connection, access, 200) == 1
                 read.append(await connection.fetchval(READ) - before)
             if growing:
                 await studio.sql(GROW, MANY)

@@ -12,7 +12,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.series import local_instant
 from studiogate.domain.staff import Role
 from studiogate.flows import housekeeping
-from studiogate.flows.schedule import closures, series, series_classes
+from studiogate.flows.schedule import closures, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
 from tests.support import booking_studio
@@ -160,7 +160,7 @@ async def test_a_closure_waits_for_a_series_that_is_being_extended(studio: Booki
             return await closures.create(connection, studio.access, closure(2, 3))
 
     async with studio.database.transaction() as worker:
-        assert await series_classes.extend(worker, system_access(studio.id), made.id) == 10
+        assert await series.extend(worker, system_access(studio.id), made.id) == 10
         closing = asyncio.create_task(close())
         await somebody_waits(worker)
     assert (await closing).cancelled == 2

@@ -7,7 +7,6 @@ import pytest
 
 from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.refusals import Code
-from studiogate.flows.forms import review
 from studiogate.flows.forms import staff as flow
 from studiogate.storage.forms.uploads import StoredFile
 from tests.support import booking_studio
@@ -88,11 +87,11 @@ async def test_refusals(studio: BookingStudio) -> None:
 )
 async def test_decisions_are_audited(studio: BookingStudio, status: SubmissionStatus, action: str) -> None:
     submission = await studio.submit(await studio.new_form(), await studio.new_member())
-    await did(studio, review.decide, submission, status)
+    await did(studio, flow.decide, submission, status)
     (entry,) = await entries(studio)
     assert (entry["action"], entry["subject_id"]) == (action, submission)
     assert entry["changes"] == {"status": ["pending", status.value]}
-    await did(studio, review.decide, submission, status)
+    await did(studio, flow.decide, submission, status)
     assert len(await entries(studio)) == 1, "the same decision again changes nothing"
 
 

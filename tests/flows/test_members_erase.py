@@ -20,7 +20,7 @@ from studiogate.domain.staff import Role
 from studiogate.flows import doctor, events, housekeeping, purchases, retry
 from studiogate.flows.bookings import desk, staff_bookings
 from studiogate.flows.bookings.desk import StaffBooking
-from studiogate.flows.forms import review
+from studiogate.flows.forms import staff as form_staff
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.members import erase as flow
 from studiogate.flows.members import export, staff
@@ -98,7 +98,7 @@ async def human(studio: BookingStudio) -> Human:
     await did(studio, staff.add_note, member, values["note"])
     await did(studio, staff.suspend, member, values["why"])
     await did(studio, staff.unsuspend, member)
-    await did(studio, review.decide, submission, SubmissionStatus.CONFIRMED)
+    await did(studio, form_staff.decide, submission, SubmissionStatus.CONFIRMED)
     await studio.new_membership(member, pause_reason=values["pause"], cancellation_reason=values["pause"])
     await studio.sql(
         "insert into external_ids (studio_id, source, kind, external_id, row_id) values ($1, 'old', 'members', $2, $3)",

@@ -16,7 +16,7 @@ from studiogate.domain.staff import Role
 from studiogate.flows import housekeeping
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings import staff
-from studiogate.flows.schedule import classes, instructors, locations, series, series_classes
+from studiogate.flows.schedule import classes, instructors, locations, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
 from studiogate.storage.schedule import series as storage
@@ -482,7 +482,7 @@ async def test_a_change_waits_for_the_extension_and_reaches_its_classes(studio: 
         assert await storage.lock_series(worker, system_access(studio.id), saved.id) is not None
         renaming = asyncio.create_task(rename())
         await somebody_waits(worker)
-        await series_classes.extend(worker, system_access(studio.id), saved.id)
+        await series.extend(worker, system_access(studio.id), saved.id)
     assert (await renaming).changed == 8
     assert {row["title"] for row in await classes_of(studio, saved.id)} == {"Flow"}
 

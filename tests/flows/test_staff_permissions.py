@@ -39,7 +39,7 @@ FLOWS = {
     "catalog.retire_price": Permission.CATALOG,
     "catalog.retire_product": Permission.CATALOG,
     "csv_import.import_csv": Permission.IMPORT,
-    "forms.review.decide": Permission.SUBMISSIONS,
+    "forms.staff.decide": Permission.SUBMISSIONS,
     "forms.staff.change": Permission.FORMS,
     "forms.staff.create": Permission.FORMS,
     "forms.staff.files": Permission.SUBMISSIONS,

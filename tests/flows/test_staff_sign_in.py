@@ -11,7 +11,7 @@ from studiogate.domain.staff import Role
 from studiogate.domain.staff.passwords import MAX_PASSWORD
 from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key
 from studiogate.domain.staff.tokens import Purpose
-from studiogate.flows.staff import hashing, operators, passwords, second_factor, sign_in
+from studiogate.flows.staff import operators, passwords, second_factor, sign_in
 from studiogate.flows.staff.sessions import Started, issue_link
 from studiogate.flows.staff.sign_in import Credentials
 from studiogate.storage.accounts import accounts
@@ -70,7 +70,7 @@ async def test_every_cause_has_the_same_refusal_and_the_same_work(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verified: Counter[str] = Counter()
-    real = hashing._matches
+    real = passwords._matches
 
     def counted(stored: str, typed: str) -> bool:
         verified["hashes"] += 1
@@ -78,17 +78,17 @@ async def test_every_cause_has_the_same_refusal_and_the_same_work(
         return real(stored, typed)
 
     given = await refusals(people)
-    monkeypatch.setattr(hashing, "_matches", counted)
+    monkeypatch.setattr(passwords, "_matches", counted)
     outcomes = {name: await sign_in.sign_in(people.visit(), each) for name, each in given.items()}
     assert {name: outcome for name, outcome in outcomes.items() if outcome != sign_in.FAILED} == {}
     assert verified["hashes"] == len(given)
     assert len(verified) == 2, "all hashes have the same parameters"
-    assert not hashing.HASHER.check_needs_rehash(hashing.NOBODY)
+    assert not passwords.HASHER.check_needs_rehash(passwords.NOBODY)
 
 
 async def test_the_text_behind_the_hash_of_nobody_signs_nobody_in() -> None:
-    assert not await hashing.is_password(None, "correct horse battery")
-    assert await hashing.is_password(hashing.NOBODY, "correct horse battery")
+    assert not await passwords.is_password(None, "correct horse battery")
+    assert await passwords.is_password(passwords.NOBODY, "correct horse battery")
 
 
 @pytest.mark.parametrize("by", ["email", "address"])
@@ -190,29 +190,29 @@ async def test_refused_and_successful_attempts_do_not_count(people: People) -> N
 
 
 async def test_a_flood_of_passwords_is_refused_before_it_is_hashed() -> None:
-    for _ in range(hashing.AT_ONCE):
-        assert hashing._places.acquire(blocking=False)
+    for _ in range(passwords.AT_ONCE):
+        assert passwords._places.acquire(blocking=False)
     try:
         with pytest.raises(OverloadedError):
-            await hashing.is_password(None, PASSWORD)
+            await passwords.is_password(None, PASSWORD)
     finally:
-        hashing._places.release(hashing.AT_ONCE)
-    assert not await hashing.is_password(None, PASSWORD)
+        passwords._places.release(passwords.AT_ONCE)
+    assert not await passwords.is_password(None, PASSWORD)
 
 
 async def test_a_cancelled_check_gives_its_place_back() -> None:
     """Those that wait for a thread never run."""
     goes_on = Event()
-    running = [asyncio.create_task(hashing.in_a_thread(goes_on.wait)) for _ in range(hashing.AT_ONCE)]
+    running = [asyncio.create_task(passwords.in_a_thread(goes_on.wait)) for _ in range(passwords.AT_ONCE)]
     await asyncio.sleep(0)
     with pytest.raises(OverloadedError):
-        await hashing.is_password(None, PASSWORD)
+        await passwords.is_password(None, PASSWORD)
     for each in running:
         each.cancel()
     await asyncio.gather(*running, return_exceptions=True)
     goes_on.set()
-    places = hashing.AT_ONCE - hashing.THREADS  # work that a thread has begun may not have ended yet
-    again = await asyncio.gather(*(hashing.in_a_thread(lambda: True) for _ in range(places)))
+    places = passwords.AT_ONCE - passwords.THREADS  # work that a thread has begun may not have ended yet
+    again = await asyncio.gather(*(passwords.in_a_thread(lambda: True) for _ in range(places)))
     assert again == [True] * places
 
 

@@ -51,7 +51,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "catalog.replace_price": ({"price.create", "price.replace"}, set()),
     "catalog.retire_price": ({"price.retire"}, set()),
     "catalog.retire_product": ({"product.retire"}, set()),
-    "forms.review.decide": ({"submission.confirm"}, {"form_submission.updated"}),
+    "forms.staff.decide": ({"submission.confirm"}, {"form_submission.updated"}),
     "forms.staff.change": ({"form.archive"}, {"form.updated"}),
     "forms.staff.create": ({"form.create"}, {"form.created"}),
     "forms.staff.files": ({"submission.files"}, set()),

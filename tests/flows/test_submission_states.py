@@ -16,7 +16,7 @@ from studiogate.cli.main import commands
 from studiogate.domain.access import operator_access, visitor_access
 from studiogate.domain.forms.states import SubmissionStatus, submission_transition_refusal
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.forms import review
+from studiogate.flows.forms import staff as form_staff
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.flows.members import create as members
@@ -81,15 +81,15 @@ async def test_staff_move_a_submission(desk: Desk) -> None:
     assert (made["status"], made["verified"], made["member_id"]) == ("pending", False, None)
     seen = (await desk.kept(made))["updated_at"]
     for status in (SubmissionStatus.SPAM, SubmissionStatus.REJECTED, SubmissionStatus.CONFIRMED):
-        assert await review.decide(desk.connection, desk.staff, UUID(made["id"]), status) is status
+        assert await form_staff.decide(desk.connection, desk.staff, UUID(made["id"]), status) is status
         row = await desk.kept(made)
         assert (row["status"], row["updated_at"] > seen) == (status, True)
         seen = row["updated_at"]
     assert (row["verified"], row["member_id"]) == (True, member), "whoever confirms vouches for it"
-    again = await review.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.CONFIRMED)
+    again = await form_staff.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.CONFIRMED)
     assert again is SubmissionStatus.CONFIRMED
     assert (await desk.kept(made))["updated_at"] == seen, "nothing changed"
-    unknown = await review.decide(desk.connection, desk.staff, uuid4(), SubmissionStatus.SPAM)
+    unknown = await form_staff.decide(desk.connection, desk.staff, uuid4(), SubmissionStatus.SPAM)
     assert isinstance(unknown, Refusal)
     assert unknown.code is Code.NOT_FOUND
 
@@ -107,9 +107,9 @@ async def test_only_a_verified_submission_satisfies_a_waiver(desk: Desk) -> None
 
     made = await desk.submit(email)
     assert not await signed(), "somebody typed the member's email"
-    await review.verify_from_page(desk.runtime.database, desk.visitor, desk.form, UUID(made["id"]))
+    await submission_flow.verify_from_page(desk.runtime.database, desk.visitor, desk.form, UUID(made["id"]))
     assert await signed()
-    await review.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.REJECTED)
+    await form_staff.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.REJECTED)
     assert not await signed()
 
 
@@ -136,7 +136,7 @@ async def test_the_link_of_a_mail_used_twice_at_once(desk: Desk) -> None:
     made = await desk.submit(f"{uuid4().hex}@example.com")
     database, submission = desk.runtime.database, UUID(made["id"])
     outcomes = await asyncio.gather(
-        *(review.verify_from_page(database, desk.visitor, desk.form, submission) for _ in range(6))
+        *(submission_flow.verify_from_page(database, desk.visitor, desk.form, submission) for _ in range(6))
     )
     assert outcomes == [None] * 6
     assert (await desk.kept(made))["verified"]

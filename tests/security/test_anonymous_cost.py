@@ -15,7 +15,7 @@ from studiogate import settings
 from studiogate.console import screens
 from studiogate.console.framework import posted
 from studiogate.console.framework.page import Audience
-from studiogate.flows.staff import hashing
+from studiogate.flows.staff import passwords
 from studiogate.hosted.posted_form import MAX_TEXT_BODY
 from studiogate.runtime import Runtime
 from studiogate.server.api_process import FrontEnds
@@ -146,7 +146,7 @@ class Meter:
 
 @pytest.fixture
 def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
-    made, matches = Meter(), hashing._matches
+    made, matches = Meter(), passwords._matches
 
     def matches_without_cost(stored: str, typed: str) -> bool:
         before = time.thread_time()
@@ -155,7 +155,7 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
         finally:
             made.hashing += time.thread_time() - before
 
-    monkeypatch.setattr(hashing, "_matches", matches_without_cost)
+    monkeypatch.setattr(passwords, "_matches", matches_without_cost)
     return made
 
 

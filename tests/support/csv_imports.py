@@ -16,7 +16,7 @@ from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.mapping import ColumnMapping, parse_mapping
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
-from studiogate.flows.csv_mappings import load_mapping
+from studiogate.flows.csv_rows import load_mapping
 from studiogate.storage.db.pool import Connection
 from tests.support.databases import run
 from tests.support.studio_files import assert_promises_hold, load_well, small_studio, uid

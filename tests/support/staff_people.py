@@ -15,7 +15,7 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.sign_in import Origin
-from studiogate.flows.staff import hashing, passwords, roles, sessions, sign_in
+from studiogate.flows.staff import passwords, roles, sessions, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation, Invited
 from studiogate.flows.staff.sessions import SignedIn, Started, Visit
@@ -25,8 +25,8 @@ from tests.support.booking_studio import BookingStudio
 
 # The shipped parameters take 50 ms of a core per hash, and tests sign in thousands of times. Tests of the hashes
 # themselves, and services that tests start, use the shipped ones.
-SHIPPED_HASHER = hashing.HASHER
-hashing.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+SHIPPED_HASHER = passwords.HASHER
+passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 PASSWORD = "correct horse battery staple"  # noqa: S105
 BROWSER = "Mozilla/5.0"
 Result = TypeVar("Result")
@@ -113,4 +113,4 @@ def people(studio: BookingStudio) -> People:
 
 @pytest.fixture
 def shipped_hasher(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hashing, "HASHER", SHIPPED_HASHER)
+    monkeypatch.setattr(passwords, "HASHER", SHIPPED_HASHER)

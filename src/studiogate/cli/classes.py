@@ -40,8 +40,7 @@ from studiogate.flows.schedule import copy_week as copying
 from studiogate.flows.schedule import series as series_flow
 from studiogate.flows.schedule.copy_week import WeekCopy
 from studiogate.flows.schedule.rows import Given, Saved
-from studiogate.flows.schedule.series import SeriesChange
-from studiogate.flows.schedule.series_classes import SavedSeries
+from studiogate.flows.schedule.series import SavedSeries, SeriesChange
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import classes as storage
 from studiogate.storage.schedule import closures as closure_storage

@@ -28,7 +28,6 @@ from studiogate.domain.leads import LeadStatus
 from studiogate.domain.members import NEW_MEMBER
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import lead_staff
-from studiogate.flows.forms import review
 from studiogate.flows.forms import staff as flow
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.flows.members.export import safe_name
@@ -185,7 +184,7 @@ def spam(call: InStudio, submission_ids: SubmissionIds) -> None:
 def _decide(call: InStudio, submission_ids: list[UUID], status: SubmissionStatus) -> None:
     async def decide(connection: Connection, submission_id: UUID) -> None:
         access = await call.access_to(connection, "submission", submission_id)
-        decision = _submission(submission_id, lambda c, a: review.decide(c, a, submission_id, status))
+        decision = _submission(submission_id, lambda c, a: flow.decide(c, a, submission_id, status))
         await carried_out(connection, access, "submission", decision)
 
     async def work(connection: Connection) -> None:

@@ -14,7 +14,7 @@ from studiogate.domain.csv_import.kinds import KINDS, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping, WrongMappingError
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
-from studiogate.flows.csv_mappings import GENERIC, load_mapping
+from studiogate.flows.csv_rows import GENERIC, load_mapping
 
 
 def _parsed_kind(name: str) -> Kind:

@@ -35,8 +35,8 @@ from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.executor import PendingRequest
-from studiogate.flows.forms import review, submit
 from studiogate.flows.forms import staff as form_staff
+from studiogate.flows.forms import submit
 from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.members import staff as members
@@ -255,7 +255,7 @@ STEPS: dict[str, Callable[[Day], Awaitable[object]]] = {
     "a_form_is_made": a_form_is_made,
     "a_visitor_asks": a_visitor_asks,
     # The intake of somebody who is in today's classes, which staff have read.
-    "a_request_is_confirmed": lambda day: review.decide(
+    "a_request_is_confirmed": lambda day: form_staff.decide(
         day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED
     ),
     "a_partner_sends_a_lead": a_partner_sends_a_lead,

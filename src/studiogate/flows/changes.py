@@ -1,14 +1,16 @@
 """Emit events and write the audit log in the transaction of a change."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from studiogate.domain.access import Access, Actor
+from studiogate.domain.access import Access, Actor, system_access
 from studiogate.domain.audit import changed_fields
+from studiogate.domain.bookings.states import ClassStatus, unannounced_status
 from studiogate.domain.events import EventType
-from studiogate.storage import audit, event_changes, events
+from studiogate.storage import audit, class_clock, event_changes, events
 from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.class_clock import ClassClock
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change
 
@@ -107,3 +109,40 @@ async def record_creation(connection: Connection, access: Access, action: str, s
     """Record a row that was created in this transaction, with all its fields."""
     changes = changed_fields(subject.kind, None, await audit.snapshot(connection, access, subject))
     await audit.add(connection, access, Entry(action, subject, changes))
+
+
+# Announce classes whose status has changed because time has passed: one ``class.updated`` per class.
+#
+# A class that started and ended while no worker was running is announced once, from the status that was last announced
+# to the one that it has now.
+
+
+async def announce_due(connection: Connection, access: Access, limit: int) -> int:
+    """Announce the statuses of at most ``limit`` classes; return how many were announced.
+
+    Must run inside a transaction.
+    """
+    return await _announce(connection, access, await class_clock.lock_due(connection, access, limit))
+
+
+async def announce_first(connection: Connection, access: Access, *class_ids: UUID) -> None:
+    """Announce status changes by time before another change of the classes, so that each has its own event.
+
+    Must run inside a transaction that has locked the classes.
+    """
+    known = await class_clock.read_clocks(connection, access, class_ids)
+    await _announce(connection, system_access(access.studio_id), known)
+
+
+async def _announce(connection: Connection, access: Access, classes: Iterable[ClassClock]) -> int:
+    changes: list[Change] = []
+    reached: dict[ClassStatus, list[UUID]] = {}
+    for each in classes:
+        status = unannounced_status(each.announced, each.stored, each.start_time, each.end_time, each.now)
+        if status is not None:
+            changes.append(Change(each.id, {"status": each.announced.value}))
+            reached.setdefault(status, []).append(each.id)
+    await events.emit(connection, access, EventType.CLASS_UPDATED, *changes)
+    for status, class_ids in reached.items():
+        await class_clock.mark_announced(connection, access, class_ids, status)
+    return len(changes)

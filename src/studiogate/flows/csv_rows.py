@@ -1,12 +1,17 @@
-"""The rows of a CSV import between its steps: from a translated row to a staged one, a decision, and a verdict."""
+"""The mapping of a CSV import, and its rows between the steps: translated, staged, decided, with a verdict."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
 from studiogate.domain.csv_import.columns import Columns
-from studiogate.domain.csv_import.mapping import ColumnMapping
+from studiogate.domain.csv_import.kinds import Kind
+from studiogate.domain.csv_import.mapping import MAX_MAPPING, ColumnMapping, WrongMappingError, parse_mapping
 from studiogate.domain.csv_import.matching import Facts, Row, Verdict, decide
 from studiogate.domain.csv_import.records import UnreadableFileError
 from studiogate.domain.csv_import.translate import DERIVED, Translated
@@ -90,3 +95,43 @@ def shown(row: Record, *, applied: bool) -> tuple[object, ...]:
     stored = {Verdict.UPDATED, Verdict.UNCHANGED} | ({Verdict.CREATED} if applied else set())
     row_id = row["row_id"] if row["verdict"] in stored else ""
     return row["line"], kept, row["verdict"], row_id, row["column"], row["reason"]
+
+
+# Mappings of CSV files: the presets of the package, and files that operators write.
+
+PRESETS = Path(__file__).parent / "csv_presets"
+GENERIC = "generic"
+
+
+@cache
+def _presets() -> Mapping[str, str]:
+    """Return the texts of the presets by name. They are read once, before a process gives up its privileges."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in PRESETS.glob("*.toml")}
+
+
+def preset_names() -> list[str]:
+    return sorted(_presets())
+
+
+def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapping:
+    """Return a preset by its name, or a mapping file by its path; ``dates`` are further date formats.
+
+    Raises WrongMappingError, which also says that there is no such file.
+    """
+    if name in _presets():
+        mapping = parse_mapping(_presets()[name], name, kind, dates)
+        # The generic file need not name columns that are called like their fields.
+        own = {field: (field,) for field in kind.fields if name == GENERIC and field not in mapping.columns}
+        return replace(mapping, columns={**mapping.columns, **own})
+    path = Path(name)
+    try:
+        data = path.read_bytes() if path.stat().st_size <= MAX_MAPPING else b""
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        presets = ", ".join(preset_names())
+        raise WrongMappingError([f"cannot be read ({error.strerror}), and the presets are {presets}"]) from None
+    except UnicodeDecodeError:
+        raise WrongMappingError(["is not UTF-8"]) from None
+    if not text:
+        raise WrongMappingError([f"must be a file of at most {MAX_MAPPING // 1024} KiB, and not empty"])
+    return parse_mapping(text, path.stem, kind, dates)

@@ -8,12 +8,12 @@ from uuid import UUID
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.bookings.cancellation import CancellationCause
 from studiogate.domain.bookings.waitlist import waitlist_has_expired
-from studiogate.flows import class_clock, memberships
+from studiogate.flows import changes, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio
-from studiogate.flows.schedule import series_classes
+from studiogate.flows.schedule import series as series_flow
 from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails, request_log
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage.accounts import attempts, links, sessions
@@ -95,7 +95,7 @@ async def announce_class_statuses(database: Database) -> int:
     """Announce the classes that have started or ended since the last round, in small batches."""
     async with database.connection() as connection:
         due = await due_classes.studios_with_due_classes(connection)
-    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, class_clock.announce_due))
+    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, changes.announce_due))
 
 
 async def extend_series(database: Database) -> int:
@@ -111,7 +111,7 @@ async def extend_series(database: Database) -> int:
 
 async def _extend_series(database: Database, studio_id: UUID, series_id: UUID) -> int:
     async with database.transaction() as connection:
-        return await series_classes.extend(connection, system_access(studio_id), series_id)
+        return await series_flow.extend(connection, system_access(studio_id), series_id)
 
 
 async def forget_deleted_endpoints(database: Database) -> int:

@@ -1,7 +1,7 @@
 """Write mails, and report to the queues what became of them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.headerregistry import Address
@@ -10,6 +10,8 @@ from email.policy import SMTP, SMTPUTF8
 from email.utils import format_datetime, parseaddr
 from typing import NamedTuple
 from uuid import UUID
+
+from jinja2 import Environment
 
 from studiogate.domain.access import system_access
 from studiogate.storage import mails
@@ -24,37 +26,21 @@ class Mailbox(NamedTuple):
     name: str = ""
 
 
-class Envelope(NamedTuple):
-    """The headers. ``mail_id`` is the same in every attempt, so duplicates can be recognized."""
+class MailContent(NamedTuple):
+    """What a mail says, in plain text and in HTML, and to whom."""
 
-    mail_id: UUID
-    sender: Mailbox
-    recipient: Mailbox
+    studio: str
+    recipient: str
     subject: str
+    text: str
+    html: str
     reply_to: Mailbox | None = None
 
 
-class Body(NamedTuple):
-    text: str
-    html: str
-
-
-def write_mail(envelope: Envelope, body: Body, now: datetime) -> EmailMessage:
-    """Return a mail that is ready to be sent."""
-    sender = parseaddr(envelope.sender.email)[1] or envelope.sender.email
-    addresses = sender + envelope.recipient.email + (envelope.reply_to.email if envelope.reply_to else "")
-    mail = EmailMessage(policy=SMTP if addresses.isascii() else SMTPUTF8)
-    mail["Subject"] = _line(envelope.subject)[:MAX_SUBJECT]
-    mail["From"] = _address(Mailbox(sender, envelope.sender.name))
-    mail["To"] = _address(envelope.recipient)
-    if envelope.reply_to is not None:
-        mail["Reply-To"] = _address(envelope.reply_to)
-    mail["Date"] = format_datetime(now)
-    mail["Message-ID"] = f"<{envelope.mail_id}@{sender.rpartition('@')[2]}>"
-    mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(body.text)
-    mail.add_alternative(body.html, subtype="html")
-    return mail
+def rendered(templates: Environment, name: str, values: Mapping[str, object]) -> tuple[str, str]:
+    """Return the plain and the HTML part of a mail."""
+    text, html = (templates.get_template(f"{name}.{part}").render(values) for part in ("txt", "html"))
+    return text, html
 
 
 def _address(mailbox: Mailbox) -> Address:
@@ -73,13 +59,31 @@ RETRY_SECONDS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 @dataclass(frozen=True, slots=True)
 class ClaimedMail:
-    """A mail that only this worker may send until its lease ends. ``attempts`` counts the earlier ones; ``message``
-    returns the mail, given sender and time."""
+    """A mail that only this worker may send until its lease ends. ``attempts`` counts the earlier ones; ``content`` is
+    called when the mail is sent: one whose content cannot be made has failed, and the others are sent."""
 
     studio_id: UUID
     id: UUID
     attempts: int
-    message: Callable[[str, datetime], EmailMessage]
+    content: Callable[[], MailContent]
+
+    def message(self, sender: str, now: datetime) -> EmailMessage:
+        """Return the mail, ready to be sent. Its id is the same in every attempt, so duplicates can be recognized."""
+        content = self.content()
+        address = parseaddr(sender)[1] or sender
+        addresses = address + content.recipient + (content.reply_to.email if content.reply_to else "")
+        mail = EmailMessage(policy=SMTP if addresses.isascii() else SMTPUTF8)
+        mail["Subject"] = _line(content.subject)[:MAX_SUBJECT]
+        mail["From"] = _address(Mailbox(address, content.studio))
+        mail["To"] = _address(Mailbox(content.recipient))
+        if content.reply_to is not None:
+            mail["Reply-To"] = _address(content.reply_to)
+        mail["Date"] = format_datetime(now)
+        mail["Message-ID"] = f"<{self.id}@{address.rpartition('@')[2]}>"
+        mail["Auto-Submitted"] = "auto-generated"
+        mail.set_content(content.text)
+        mail.add_alternative(content.html, subtype="html")
+        return mail
 
 
 async def studios_with_due_mails(database: Database) -> list[UUID]:

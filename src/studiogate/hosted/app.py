@@ -7,7 +7,7 @@ from studiogate.domain.forms.signed_links import LinkProblem, read_verification
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.forms import review
+from studiogate.flows.forms import submit
 from studiogate.hosted import bot_protection, pages, templating
 from studiogate.hosted.messages import Notice, NoticeError, Reason, notice
 from studiogate.hosted.open_form import Opened, Source, find, is_embedded, is_slug, open_form
@@ -179,7 +179,7 @@ class HostedApp(FrontEnd[Exchange]):
             return pages.notice_page(request, notice(reason, studio, form))
         if request.method != "POST":
             return pages.verify_page(studio, form.title, f"{request.path}?{urlencode({'token': text})}")
-        refusal = await review.verify_from_page(self._runtime.database, access, form.id, read.submission_id)
+        refusal = await submit.verify_from_page(self._runtime.database, access, form.id, read.submission_id)
         if refusal is None:
             return pages.notice_page(request, notice(Reason.VERIFIED, studio, form))
         known = refusal.code is Code.FORM_NOT_ACCEPTING_SUBMISSIONS

@@ -10,6 +10,7 @@ import structlog
 from studiogate import clock, telemetry
 from studiogate.flows import mails
 from studiogate.flows.bookings import mails as member_mails
+from studiogate.flows.bookings.mail_texts import NoAddressError
 from studiogate.flows.forms import mails as form_mails
 from studiogate.flows.mails import ClaimedMail
 from studiogate.flows.retry import for_each_studio
@@ -107,7 +108,7 @@ async def _note_sent(runtime: Runtime, mail: ClaimedMail) -> None:
 def _is_final(error: Exception) -> bool:
     """Return whether a retry is pointless: after a 5xx about this mail or its recipient, or without an address. One
     about us (greeting, login) can be fixed."""
-    if isinstance(error, member_mails.NoAddressError):
+    if isinstance(error, NoAddressError):
         return True
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         return all(each.code >= 500 for each in error.recipients)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from studiogate.flows.staff.hashing import hash_password
+from studiogate.flows.staff.passwords import hash_password
 from tests.support.axe import complaints_in_light_and_dark
 from tests.support.databases import run
 from tests.support.desk import Desk

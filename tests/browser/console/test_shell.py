@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from studiogate.domain.staff import Role
-from studiogate.flows.staff.hashing import hash_password
+from studiogate.flows.staff.passwords import hash_password
 from tests.support.axe import complaints, complaints_in_light_and_dark
 from tests.support.databases import run
 from tests.support.desk import Desk

@@ -26,7 +26,7 @@ from studiogate.flows import catalog, keys, memberships, purchases, webhook_staf
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings.desk import Move, StaffBooking
 from studiogate.flows.csv_import import CsvFile
-from studiogate.flows.csv_mappings import load_mapping
+from studiogate.flows.csv_rows import load_mapping
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.flows.keys import KeyRequest
 from studiogate.flows.members import staff as members
@@ -455,7 +455,7 @@ async def send_link(studio: BookingStudio) -> str:
     return pack(FormLinkToSend(await studio.new_form(), await studio.new_member(email=f"{uuid4().hex}@example.com")))
 
 
-@case("forms.review.decide")
+@case("forms.staff.decide")
 async def decide(studio: BookingStudio) -> str:
     submission = await studio.submit(await studio.new_form(), await studio.new_member())
     return pack(submission, SubmissionStatus.CONFIRMED)

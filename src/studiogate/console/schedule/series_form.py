@@ -25,8 +25,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.flows.schedule import series as flow
-from studiogate.flows.schedule.series import SeriesChange
-from studiogate.flows.schedule.series_classes import SavedSeries
+from studiogate.flows.schedule.series import SavedSeries, SeriesChange
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import classes
 from studiogate.storage.schedule.classes import ClassDetails

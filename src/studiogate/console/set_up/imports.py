@@ -18,7 +18,7 @@ from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.mapping import WrongMappingError
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.csv_mappings import GENERIC, load_mapping, preset_names
+from studiogate.flows.csv_rows import GENERIC, load_mapping, preset_names
 from studiogate.flows.forms.upload import room_refusal
 from studiogate.storage import import_files
 from studiogate.storage.db.own_loop import WORK

@@ -3,6 +3,7 @@
 Times are local times of the class's location, or of the studio if the class has no location; the zone is named.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.mails import MailKind
-from studiogate.flows.mails import Body
+from studiogate.flows.mails import MailContent, rendered
 from studiogate.templating import templates_in
 
 _TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
@@ -25,6 +26,10 @@ _HEADLINES = {
     MailKind.BOOKING_CANCELLED: "Your booking is cancelled",
 }
 _RECEIPTS = frozenset({MailKind.CLASS_CANCELLED, MailKind.BOOKING_CANCELLED})
+
+
+class NoAddressError(Exception):
+    """The member's address was removed after the mail was queued."""
 
 
 class ClassText(NamedTuple):
@@ -42,13 +47,11 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class MemberMailContent:
+class _Facts:
     """``changed`` names the fields of the class that changed, and ``before`` holds their previous values."""
 
     kind: MailKind
-    studio: str
     timezone: str
-    first_name: str
     class_: ClassText
     changed: frozenset[str]
     before: ClassText
@@ -57,31 +60,51 @@ class MemberMailContent:
     receipt: Mapping[str, Any]
 
 
-def subject(content: MemberMailContent) -> str:
-    start = content.class_.start_time.astimezone(ZoneInfo(content.timezone))
-    return f"{_HEADLINES[content.kind]}: {content.class_.title}, {start:%a %d %b, %H:%M}"
-
-
-def body(content: MemberMailContent) -> Body:
+def content(row: Mapping[str, Any]) -> MailContent:
+    """Return what a mail says. Raises NoAddressError if it can be sent to nobody."""
+    if row["email"] is None:
+        raise NoAddressError
+    facts = _facts(row)
+    headline, title = _HEADLINES[facts.kind], facts.class_.title
     values = {
-        "studio": content.studio,
-        "greeting": f"Hello {content.first_name},",
-        "headline": f"{_HEADLINES[content.kind]}.",
-        "facts": [*_class_facts(content), *_receipt_facts(content)],
-        "notes": _notes(content),
+        "studio": row["studio"],
+        "greeting": f"Hello {row['first_name']},",
+        "headline": f"{headline}.",
+        "facts": [*_class_facts(facts), *_receipt_facts(facts)],
+        "notes": _notes(facts),
     }
-    text, html = (_TEMPLATES.get_template(f"member.{part}").render(values) for part in ("txt", "html"))
-    return Body(text, html)
+    start = facts.class_.start_time.astimezone(ZoneInfo(facts.timezone))
+    text, html = rendered(_TEMPLATES, "member", values)
+    return MailContent(row["studio"], row["email"], f"{headline}: {title}, {start:%a %d %b, %H:%M}", text, html)
 
 
-def _class_facts(content: MemberMailContent) -> list[Fact]:
+def _facts(row: Mapping[str, Any]) -> _Facts:
+    """Return what the mail is about: a part of the class that did not change was as it is now."""
+    previous: Mapping[str, Any] = json.loads(row["previous"])
+    now = ClassText(*(row[name] for name in ("title", "start_time", "end_time", "location", "room", "instructor")))
+    times = ("start_time", "end_time")
+    before: dict[str, Any] = {name: datetime.fromisoformat(previous[name]) for name in times if previous.get(name)}
+    before |= {name: row[f"old_{name}"] for name in ("location", "room", "instructor") if f"{name}_id" in previous}
+    return _Facts(
+        kind=MailKind(row["kind"]),
+        timezone=row["timezone"],
+        class_=now,
+        changed=frozenset(previous),
+        before=now._replace(**before),
+        spot=row["spot"],
+        waitlist_position=row["waitlist_position"],
+        receipt=json.loads(row["receipt"]) if row["receipt"] else {},
+    )
+
+
+def _class_facts(content: _Facts) -> list[Fact]:
     class_, before, zone = content.class_, content.before, content.timezone
     time_changed = bool(content.changed & {"start_time", "end_time"})
     place_changed = bool(content.changed & {"location_id", "room_id"})
     found = [
         Fact("Class", class_.title),
         _fact(content, "When", (_when(class_, zone), _when(before, zone)), changed=time_changed),
-        _fact(content, "Where", (_where(class_), _where(_place_before(content))), changed=place_changed),
+        _fact(content, "Where", (_where(class_), _where(before)), changed=place_changed),
         _fact(content, "With", (class_.instructor, before.instructor), changed="instructor_id" in content.changed),
         Fact("Spot", content.spot or ""),
     ]
@@ -90,21 +113,12 @@ def _class_facts(content: MemberMailContent) -> list[Fact]:
     return [fact for fact in found if fact.value]
 
 
-def _fact(content: MemberMailContent, label: str, values: tuple[str | None, str | None], *, changed: bool) -> Fact:
+def _fact(content: _Facts, label: str, values: tuple[str | None, str | None], *, changed: bool) -> Fact:
     """Return the present value, and in a mail about a changed class also the one before."""
     now, before = (value or "" for value in values)
     if content.kind is not MailKind.CLASS_CHANGED or not changed:
         return Fact(label, now)
     return Fact(label, f"{now or 'not decided yet'} (before: {before or 'not decided'})")
-
-
-def _place_before(content: MemberMailContent) -> ClassText:
-    """Return the class with the place that it had before: a part that did not change is as it is now."""
-    class_, before = content.class_, content.before
-    return before._replace(
-        location=before.location if "location_id" in content.changed else class_.location,
-        room=before.room if "room_id" in content.changed else class_.room,
-    )
 
 
 def _when(class_: ClassText, timezone: str) -> str:
@@ -118,7 +132,7 @@ def _where(class_: ClassText) -> str:
     return ", ".join(part for part in (class_.location, class_.room) if part)
 
 
-def _receipt_facts(content: MemberMailContent) -> list[Fact]:
+def _receipt_facts(content: _Facts) -> list[Fact]:
     """Return what the cancellation costs and returns, as stated on its receipt."""
     if content.kind not in _RECEIPTS:
         return []
@@ -142,7 +156,7 @@ def _receipt_facts(content: MemberMailContent) -> list[Fact]:
     return found
 
 
-def _notes(content: MemberMailContent) -> list[str]:
+def _notes(content: _Facts) -> list[str]:
     if content.kind is MailKind.WAITLISTED:
         return ["We will write to you as soon as you have a place."]
     if content.kind not in _RECEIPTS:

@@ -5,11 +5,9 @@ keeps the time for which a class is locked as it is. The mails and the studio's 
 so a worker that dies leaves both or neither, and the next one continues after the cursor.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from email.message import EmailMessage
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -31,7 +29,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import mail_texts
 from studiogate.flows.changes import audited
-from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Envelope, Mailbox, write_mail
+from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import mails
@@ -40,10 +38,6 @@ from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.mails import mark_failed
 
 EVENTS_AT_ONCE = 500
-
-
-class NoAddressError(Exception):
-    """The member's address was removed after the mail was queued."""
 
 
 async def studios_with_news(database: Database) -> list[UUID]:
@@ -130,8 +124,11 @@ async def claim(database: Database, studio_id: UUID, at_most: int) -> list[Claim
             due = await mails.claim(connection, system_access(studio_id), at_most, LEASE_SECONDS)
             kept = await _without_old_news(connection, system_access(studio_id), due)
         if kept or not due:
-            rows = (each.columns for each in kept)
-            return [ClaimedMail(studio_id, row["id"], row["attempts"], partial(_message, row)) for row in rows]
+            return [_claimed(studio_id, each.columns) for each in kept]
+
+
+def _claimed(studio_id: UUID, row: Mapping[str, Any]) -> ClaimedMail:
+    return ClaimedMail(studio_id, row["id"], row["attempts"], partial(mail_texts.content, row))
 
 
 async def _without_old_news(connection: Connection, access: Access, due: Iterable[DueMail]) -> list[DueMail]:
@@ -145,49 +142,13 @@ async def _without_old_news(connection: Connection, access: Access, due: Iterabl
     return kept
 
 
-def _message(row: Mapping[str, Any], sender: str, now: datetime) -> EmailMessage:
-    if row["email"] is None:
-        raise NoAddressError
-    content = _content(row)
-    envelope = Envelope(row["id"], Mailbox(sender, row["studio"]), Mailbox(row["email"]), mail_texts.subject(content))
-    return write_mail(envelope, mail_texts.body(content), now)
-
-
-def _content(row: Mapping[str, Any]) -> mail_texts.MemberMailContent:
-    previous: Mapping[str, Any] = json.loads(row["previous"])
-    times = [previous.get(name) for name in ("start_time", "end_time")]
-    start, end = (None if text is None else datetime.fromisoformat(text) for text in times)
-    return mail_texts.MemberMailContent(
-        kind=MailKind(row["kind"]),
-        studio=row["studio"],
-        timezone=row["timezone"],
-        first_name=row["first_name"],
-        class_=mail_texts.ClassText(
-            row["title"], row["start_time"], row["end_time"], row["location"], row["room"], row["instructor"]
-        ),
-        changed=frozenset(previous),
-        before=mail_texts.ClassText(
-            row["title"],
-            start or row["start_time"],
-            end or row["end_time"],
-            row["old_location"],
-            row["old_room"],
-            row["old_instructor"],
-        ),
-        spot=row["spot"],
-        waitlist_position=row["waitlist_position"],
-        receipt=json.loads(row["receipt"]) if row["receipt"] else {},
-    )
-
-
 @staff_flow(Permission.STUDIO)
 async def switch_mails(connection: Connection, access: Access, kind: MailKind, on: bool) -> bool | Refusal:
     """Switch one kind of mail on or off; return the new state. Mails that are already queued are still sent."""
     refusal = access.refusal_without_all_locations(Permission.STUDIO)
     if refusal is not None:
         return refusal
-    studio_id: UUID = access.studio_id
     switches = await mails.lock_switches(connection, access)
-    async with audited(connection, access, "studio.switch_mails", Subject("studio", studio_id)):
+    async with audited(connection, access, "studio.switch_mails", Subject("studio", access.studio_id)):
         await mails.set_switches(connection, access, {**switches, kind.value: on})
     return on

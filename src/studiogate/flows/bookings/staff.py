@@ -20,7 +20,7 @@ from studiogate.domain.instants import overlaps
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused_reason
-from studiogate.flows import class_clock
+from studiogate.flows import changes
 from studiogate.flows.bookings import promote
 from studiogate.flows.bookings.cancel import record_with_class
 from studiogate.flows.bookings.promote import MembersToLoad
@@ -68,7 +68,7 @@ async def cancel_class(
 async def cancel_locked_class(connection: Connection, access: Access, situation: ClassSituation) -> CancelledClass:
     """Cancel a scheduled class with its bookings. Must run inside a transaction that has locked the class."""
     class_id = situation.class_.id
-    await class_clock.announce_first(connection, access, class_id)
+    await changes.announce_first(connection, access, class_id)
     now = await classes.database_time(connection, access)
     bookings = [
         (booking_id, member_id)
@@ -122,7 +122,7 @@ async def change_capacity(
         return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
     # If only promotions change the class, these have events of their own.
     announced = [] if capacity == situation.class_.capacity else [class_id]
-    await class_clock.announce_first(connection, access, *announced)
+    await changes.announce_first(connection, access, *announced)
     async with (
         audited(connection, access, "class.capacity", Subject("class", class_id)),
         changing(connection, access, EventType.CLASS_UPDATED, *announced),

@@ -1,18 +1,20 @@
-"""Let the worker claim the mails of submissions and those with a signed link to a form.
+"""Let the worker claim the mails of submissions and those with a signed link to a form, and write them.
 
-``submit`` queues the former, ``staff.send_link`` the latter."""
+``submit`` queues the former, ``staff.send_link`` the latter. Every value in a text is escaped."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from email.message import EmailMessage
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from studiogate.domain.access import operator_access, system_access
 from studiogate.domain.encryption import Sealer
+from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.signed_links import (
     Delivery,
     Link,
@@ -23,15 +25,20 @@ from studiogate.domain.forms.signed_links import (
     open_link_secret,
     problem_of,
 )
-from studiogate.flows.forms import mail_texts
-from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
+from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Mailbox, MailContent, rendered
 from studiogate.storage import mails
 from studiogate.storage.db.pool import Database
 from studiogate.storage.forms import link_mails as storage
 from studiogate.storage.forms.link_mails import DueLink
-from studiogate.storage.mails import mark_failed
+from studiogate.templating import templates_in
 
 VERIFICATION_LIFE = timedelta(days=7)
+_TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
+
+
+class Answer(NamedTuple):
+    label: str
+    value: str
 
 
 class Links(NamedTuple):
@@ -42,37 +49,37 @@ class Links(NamedTuple):
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
-    """Claim mails about submissions that are due. What they say is made when they are sent: one that cannot be made has
-    failed, and the others are sent."""
+    """Claim mails about submissions that are due."""
     async with database.transaction() as connection:
         rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
     return [_claimed(studio_id, row, links) for row in rows]
 
 
 def _claimed(studio_id: UUID, row: Mapping[str, Any], links: Links) -> ClaimedMail:
-    def message(sender: str, now: datetime) -> EmailMessage:
-        return mail_texts.message(_content(studio_id, row, links), row["id"], sender, now)
-
-    return ClaimedMail(studio_id, row["id"], row["attempts"], message)
+    return ClaimedMail(studio_id, row["id"], row["attempts"], partial(submission_content, studio_id, row, links))
 
 
-def _content(studio_id: UUID, row: Mapping[str, Any], links: Links) -> mail_texts.MailContent:
+def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) -> MailContent:
     """Return the content of the mail. To an unverified address it repeats nothing that was typed: otherwise a form
     could be used to send any text to anybody."""
     to_stranger = row["kind"] == "confirmation" and not row["verified"]
-    return mail_texts.MailContent(
-        row["kind"],
-        row["recipient"],
-        row["studio"],
-        row["title"],
-        json.loads(row["settings"]).get("confirmation_message"),
-        None if to_stranger else row["submitter_name"],
-        row["submitter_email"],
-        [] if to_stranger else mail_texts.answered(json.loads(row["fields"]), json.loads(row["data"])),
-        row["created_at"],
-        row["timezone"],
-        _verify_url(studio_id, row, links) if to_stranger else None,
-    )
+    studio, title, email = row["studio"], row["title"], row["submitter_email"]
+    name = None if to_stranger else row["submitter_name"]
+    mail = {
+        "studio": studio,
+        "form_title": title,
+        "confirmation_message": json.loads(row["settings"]).get("confirmation_message"),
+        "submitter_name": name,
+        "submitter_email": email,
+        "answers": [] if to_stranger else answered(json.loads(row["fields"]), json.loads(row["data"])),
+        "verify_url": _verify_url(studio_id, row, links) if to_stranger else None,
+    }
+    values = {"mail": mail, "submitted_at": _local(row["created_at"], row["timezone"])}
+    text, html = rendered(_TEMPLATES, row["kind"], values)
+    if row["kind"] == "notification":
+        subject, reply_to = f"{title}: {name or email}", Mailbox(email, name or "")
+        return MailContent(studio, row["recipient"], subject, text, html, reply_to)
+    return MailContent(studio, row["recipient"], f"{studio}: {title}", text, html)
 
 
 def _verify_url(studio_id: UUID, row: Mapping[str, Any], links: Links) -> str:
@@ -82,34 +89,55 @@ def _verify_url(studio_id: UUID, row: Mapping[str, Any], links: Links) -> str:
     return f"{links.origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{urlencode({'token': token})}"
 
 
+def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, object]) -> list[Answer]:
+    """Return questions and answers in the form's order. Signatures and files are mentioned, not sent."""
+    ordered = sorted(fields, key=lambda field: field.get("order") or 0)
+    return [
+        Answer(str(field.get("label")), _shown(field, data[field["key"]])) for field in ordered if field["key"] in data
+    ]
+
+
+def _shown(field: Mapping[str, Any], value: object) -> str:
+    kind = field.get("type")
+    if kind == FieldType.SIGNATURE:
+        return "(signed)" if value else ""
+    if kind == FieldType.FILE_UPLOAD:
+        count = len(value) if isinstance(value, list) else int(bool(value))
+        return f"({count} file{'' if count == 1 else 's'})"
+    if kind in (FieldType.CHECKBOX, FieldType.CONSENT):
+        return "yes" if value == "true" else "no"
+    labels = {each["value"]: each["label"] for each in field.get("options") or () if isinstance(each, dict)}
+    values = value if isinstance(value, list) else [value]
+    return ", ".join(str(labels.get(each, each)) for each in values)
+
+
+def _local(at: datetime, timezone: str) -> str:
+    return f"{at.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:%M} ({timezone})"
+
+
 async def claim_links(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
-    """Claim mails that are due. Those whose link would not open the form any more are dropped."""
+    """Claim mails with a link that are due. Those whose link would not open the form any more are dropped."""
     access, claimed = system_access(studio_id), []
     async with database.transaction() as connection:
         for due in await storage.claim(connection, access, at_most, LEASE_SECONDS):
             problem = problem_of(Delivery(due.email, due.form_status, due.settings, due.expires_at, due.now))
             if problem is not None:
-                await mark_failed(connection, access, due.id, None, problem)
+                await mails.mark_failed(connection, access, due.id, None, problem)
             else:
-                message = partial(_message, studio_id, due, links)
-                claimed.append(ClaimedMail(studio_id, due.id, due.attempts, message))
+                content = partial(_link_content, studio_id, due, links)
+                claimed.append(ClaimedMail(studio_id, due.id, due.attempts, content))
     return claimed
 
 
-def _message(studio_id: UUID, due: DueLink, links: Links, sender: str, now: datetime) -> EmailMessage:
-    content = mail_texts.LinkContent(
-        due.email or "",
-        due.first_name,
-        due.studio,
-        due.form_title,
-        _url(studio_id, due, links),
-        due.expires_at,
-        due.timezone,
-    )
-    return mail_texts.link_message(content, due.id, sender, now)
-
-
-def _url(studio_id: UUID, due: DueLink, links: Links) -> str:
+def _link_content(studio_id: UUID, due: DueLink, links: Links) -> MailContent:
     secret = open_link_secret(links.sealer, studio_id, due.link_secret)
     token = make_link(secret, due.form_id, Link(due.member_id, due.expires_at))
-    return links.origin + link_path(due.studio_slug, due.form_slug, token)
+    mail = {
+        "studio": due.studio,
+        "form_title": due.form_title,
+        "first_name": due.first_name,
+        "url": links.origin + link_path(due.studio_slug, due.form_slug, token),
+    }
+    values = {"mail": mail, "expires_at": _local(due.expires_at, due.timezone)}
+    text, html = rendered(_TEMPLATES, "form_link", values)
+    return MailContent(due.studio, due.email or "", f"{due.studio}: {due.form_title}", text, html)

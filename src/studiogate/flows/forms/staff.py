@@ -1,4 +1,5 @@
-"""What staff do with forms: build, publish, archive; take out the files of a submission; send a member a link."""
+"""What staff do with forms: build, publish, archive; take out the files of a submission;
+send a member a link; decide on a submission."""
 
 import json
 from collections.abc import Mapping
@@ -9,15 +10,14 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.form_body import read_form
 from studiogate.domain.forms.signed_links import LINK_LIFE, queue_refusal, refused_life
-from studiogate.domain.forms.states import not_accepting
+from studiogate.domain.forms.states import SubmissionStatus, not_accepting, submission_transition_refusal
 from studiogate.domain.people import masked_email
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
-from studiogate.flows.changes import audited, record, record_creation
-from studiogate.flows.forms import save
+from studiogate.flows.changes import audited, record, record_creation, recorded
+from studiogate.flows.forms import save, submit
 from studiogate.flows.forms.save import FormToSave
-from studiogate.flows.forms.submit import reason_against
 from studiogate.flows.members.create import locked_member
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
@@ -25,8 +25,8 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted, link_mails, uploads
 from studiogate.storage.forms import save as storage
+from studiogate.storage.forms import submit as submissions
 from studiogate.storage.forms.hosted import FormLinkFacts
-from studiogate.storage.forms.submit import find_form
 from studiogate.storage.forms.uploads import StoredFile
 
 NO_MEMBER = Refusal(Code.NOT_FOUND, {"kind": "member"})
@@ -98,12 +98,12 @@ async def link(
     if refusal is not None:
         return refusal
     facts = await hosted.find_form_link_facts(connection, access, form_id, member_id)
-    form = await find_form(connection, access, form_id)
+    form = await submissions.find_form(connection, access, form_id)
     if facts is None or form is None:
         return NOT_FOUND
     if not facts.member_known:
         return NO_MEMBER
-    against = await reason_against(connection, access, form, None)
+    against = await submit.reason_against(connection, access, form, None)
     if against is not None:
         return not_accepting(against)
     await _record_link(connection, access, "form.link", member_id, form_id)
@@ -120,11 +120,11 @@ async def send_link(connection: Connection, access: Access, wanted: FormLinkToSe
     member = await locked_member(connection, access, wanted.member_id)
     if isinstance(member, Refusal):
         return NO_MEMBER if member.code is Code.NOT_FOUND else member
-    form = await find_form(connection, access, wanted.form_id)
+    form = await submissions.find_form(connection, access, wanted.form_id)
     if form is None:
         return NOT_FOUND
     email, expires_at = member.profile["email"], member.now + wanted.life
-    against = await reason_against(connection, access, form, email)
+    against = await submit.reason_against(connection, access, form, email)
     queued = await link_mails.count_within_the_hour(connection, access, member.id)
     refusal = queue_refusal(email, against, queued)
     if refusal is not None:
@@ -138,3 +138,33 @@ async def _record_link(connection: Connection, access: Access, action: str, memb
     """Record which form a member was given the link to."""
     changes = {"form_id": [None, str(form_id)]}
     await audit.add(connection, access, Entry(action, Subject("member", member_id), changes))
+
+
+ACTIONS = {
+    SubmissionStatus.CONFIRMED: "submission.confirm",
+    SubmissionStatus.REJECTED: "submission.reject",
+    SubmissionStatus.SPAM: "submission.spam",
+    SubmissionStatus.PENDING: "submission.reopen",
+}
+
+
+@staff_flow(Permission.SUBMISSIONS)
+async def decide(
+    connection: Connection, access: Access, submission_id: UUID, status: SubmissionStatus
+) -> SubmissionStatus | Refusal:
+    """Move a submission to the state that staff chose.
+
+    Staff who confirm a submission vouch for it, so it is verified as well.
+    """
+    kept = await submit.locked_submission(connection, access, submission_id)
+    if kept is None:
+        return NOT_FOUND
+    refusal = submission_transition_refusal(kept.status, status)
+    if refusal is not None:
+        return refusal
+    async with recorded(connection, access, ACTIONS[status], Subject("submission", submission_id)):
+        if kept.status != status:
+            await submissions.set_status(connection, access, submission_id, status)
+        if status is SubmissionStatus.CONFIRMED and not kept.verified:
+            await submissions.verify(connection, access, submission_id)
+    return status

@@ -1,4 +1,4 @@
-"""Take submissions by POST /forms/{id}/submissions and from the hosted page: one flow, with the same checks."""
+"""Take submissions by POST /forms/{id}/submissions and from the hosted page, and verify their emails."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.forms import submit as storage
 from studiogate.storage.forms.hosted import PageForm
-from studiogate.storage.forms.submit import FormSituation, NewSubmission
+from studiogate.storage.forms.submit import FormSituation, KeptSubmission, NewSubmission
 from studiogate.storage.mails import QueuedMail
 
 BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be a valid email address")
@@ -217,3 +217,43 @@ def wanted_mails(settings: FormSettings, submitter: str) -> list[QueuedMail]:
     if settings.send_confirmation_email:
         wanted.append(QueuedMail("confirmation", submitter))
     return wanted
+
+
+async def verify(connection: Connection, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
+    """Verify a submission by its confirmation mail; a second time changes nothing.
+
+    Must run inside a transaction. Form and email are locked first, as when a submission is made: of several
+    submissions to a form that takes one per email, only the first that is verified counts.
+    """
+    form = await storage.lock_form(connection, access, form_id)
+    kept = await locked_submission(connection, access, submission_id)
+    if form is None or kept is None or kept.form_id != form_id:
+        return NOT_FOUND
+    if kept.verified:
+        return None
+    if not form.settings.allow_multiple and await storage.has_submitted(
+        connection, access, form_id, kept.submitter_email
+    ):
+        return not_accepting(NotAccepting.ALREADY_SUBMITTED)
+    await storage.verify(connection, access, submission_id)
+    return None
+
+
+async def locked_submission(connection: Connection, access: Access, submission_id: UUID) -> KeptSubmission | None:
+    """Lock and return a submission. The email is locked before the row, in the same order as where a new member is
+    assigned their submissions."""
+    email = await storage.email_of_submission(connection, access, submission_id)
+    if email is None:
+        return None
+    await people.lock_email(connection, access, email)
+    return await storage.lock_submission(connection, access, submission_id)
+
+
+async def verify_from_page(database: Database, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
+    """Do the same for the hosted page, in its own transaction."""
+
+    async def transaction() -> Refusal | None:
+        async with database.transaction() as connection:
+            return await verify(connection, access, form_id, submission_id)
+
+    return await retry.repeated(transaction)

@@ -30,7 +30,7 @@ from studiogate.domain.schedule.warnings import (
 )
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
-from studiogate.flows import class_clock
+from studiogate.flows import changes
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.changes import emit_event, recorded
 from studiogate.flows.schedule import rows
@@ -99,7 +99,7 @@ async def _changed(connection: Connection, access: Access, given: Given, stored:
 
 async def _write(connection: Connection, access: Access, class_id: UUID, changed: Mapping[str, object]) -> int:
     """Write, record and announce the change of a locked class; return how many waiting members were promoted."""
-    await class_clock.announce_first(connection, access, class_id)
+    await changes.announce_first(connection, access, class_id)
     if TIMES & set(changed):
         # Rules about overlaps and daily limits read the times of a member's bookings while they hold the member.
         members = [member_id for _, member_id, _ in await staff.live_bookings(connection, access, class_id)]

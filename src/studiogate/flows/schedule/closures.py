@@ -18,7 +18,8 @@ from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Wa
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid
 from studiogate.flows.changes import audited
-from studiogate.flows.schedule import rows, series_classes
+from studiogate.flows.schedule import rows
+from studiogate.flows.schedule import series as series_flow
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
@@ -60,8 +61,8 @@ async def create(connection: Connection, access: Access, given: Given) -> SavedC
     closure_id = await rows.create_row(connection, access, KIND, values)
     if not cancels:
         return SavedClosure(closure_id, warnings)
-    await series_classes.lock_people(connection, access, affected)
-    bookings = await series_classes.cancel_classes(connection, access, affected, values["reason"] or "closed")
+    await series_flow.lock_people(connection, access, affected)
+    bookings = await series_flow.cancel_classes(connection, access, affected, values["reason"] or "closed")
     return SavedClosure(closure_id, (), len(affected), bookings)
 
 
@@ -89,7 +90,7 @@ async def remove(connection: Connection, access: Access, closure_id: UUID) -> Sa
     for series_id in affected:
         series = await series_storage.lock_series(connection, access, series_id)
         if series is not None:
-            created += await series_classes.create_missing(connection, access, series)
+            created += await series_flow.create_missing(connection, access, series)
     return SavedClosure(closure_id, created=created)
 
 

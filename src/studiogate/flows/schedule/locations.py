@@ -8,7 +8,8 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import LOCATION
 from studiogate.domain.staff import Permission
 from studiogate.flows.changes import audited
-from studiogate.flows.schedule import rows, series_classes
+from studiogate.flows.schedule import rows
+from studiogate.flows.schedule import series as series_flow
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import studio as studios
@@ -49,7 +50,7 @@ async def change(connection: Connection, access: Access, location_id: UUID, give
     for series_id in moved:
         await series.raise_revision(connection, access, series_id)
         locked = await series.lock_series(connection, access, series_id)
-        outcome = None if locked is None else await series_classes.agree(connection, access, locked, ())
+        outcome = None if locked is None else await series_flow.agree(connection, access, locked, ())
         if isinstance(outcome, Refusal):
             return outcome
     return saved

@@ -1,18 +1,16 @@
 """Mails with a one-time link for staff. The link is made when the mail is sent: the queue holds no secret."""
 
-from dataclasses import dataclass
-from datetime import datetime
-from email.message import EmailMessage
+from functools import partial
 from html import escape
 from uuid import UUID
 
 from studiogate.domain.access import system_access
 from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, link_path, may_still_be_mailed
-from studiogate.flows.mails import LEASE_SECONDS, Body, ClaimedMail, Envelope, Mailbox, write_mail
+from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, MailContent
 from studiogate.flows.staff.sessions import issue_link
 from studiogate.storage import staff
 from studiogate.storage.accounts.links import NOT_NEEDED
-from studiogate.storage.db.pool import Connection, Database, Record
+from studiogate.storage.db.pool import Database, Record
 from studiogate.storage.mails import mark_failed
 
 PREFIX = "staff_"
@@ -32,25 +30,6 @@ CLOSING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LinkMail:
-    """What a mail says."""
-
-    id: UUID
-    recipient: str
-    studio: str
-    purpose: Purpose
-    url: str
-
-    def message(self, sender: str, now: datetime) -> EmailMessage:
-        subject = SUBJECTS[self.purpose].format(studio=self.studio)
-        parts = (OPENINGS[self.purpose].format(studio=self.studio), self.url, CLOSING.format(life=_life(self.purpose)))
-        html = [f'<a href="{escape(each)}">{escape(each)}</a>' if each == self.url else escape(each) for each in parts]
-        body = Body("\n\n".join(parts) + "\n", "".join(f"<p>{each}</p>\n" for each in html))
-        envelope = Envelope(self.id, Mailbox(sender, self.studio), Mailbox(self.recipient), subject)
-        return write_mail(envelope, body, now)
-
-
 async def claim(database: Database, studio_id: UUID, at_most: int, origin: str) -> list[ClaimedMail]:
     """Claim mails that are due, and make their links. Those that nobody needs any more are dropped."""
     access, claimed = system_access(studio_id), []
@@ -60,8 +39,9 @@ async def claim(database: Database, studio_id: UUID, at_most: int, origin: str) 
             if _is_over(row, purpose):
                 await mark_failed(connection, access, row["id"], None, NOT_NEEDED)
             else:
-                mail = await _with_link(connection, row, purpose, origin)
-                claimed.append(ClaimedMail(studio_id, mail.id, row["attempts"], mail.message))
+                link = await issue_link(connection, row["account_id"], purpose)
+                content = partial(_content, row, purpose, origin + link_path(link.token))
+                claimed.append(ClaimedMail(studio_id, row["id"], row["attempts"], content))
     return claimed
 
 
@@ -71,9 +51,12 @@ def _is_over(row: Record, purpose: Purpose) -> bool:
     return row["is_disabled"] or accepted or not may_still_be_mailed(purpose, row["created_at"], row["now"])
 
 
-async def _with_link(connection: Connection, row: Record, purpose: Purpose, origin: str) -> LinkMail:
-    link = await issue_link(connection, row["account_id"], purpose)
-    return LinkMail(row["id"], row["recipient"], row["studio"], purpose, origin + link_path(link.token))
+def _content(row: Record, purpose: Purpose, url: str) -> MailContent:
+    studio = row["studio"]
+    parts = (OPENINGS[purpose].format(studio=studio), url, CLOSING.format(life=_life(purpose)))
+    html = [f'<a href="{escape(each)}">{escape(each)}</a>' if each == url else escape(each) for each in parts]
+    subject, text = SUBJECTS[purpose].format(studio=studio), "\n\n".join(parts) + "\n"
+    return MailContent(studio, row["recipient"], subject, text, "".join(f"<p>{each}</p>\n" for each in html))
 
 
 def _life(purpose: Purpose) -> str:

@@ -1,15 +1,21 @@
-"""Set a password: by an invitation, by a reset link, or when signed in."""
+"""Hash and verify passwords; set one by an invitation, by a reset link, or when signed in."""
 
-from typing import NamedTuple
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
+from typing import NamedTuple, TypeVar
 from uuid import UUID
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
 
 from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff.passwords import password_faults
+from studiogate.domain.staff.passwords import password_faults, typed_password
 from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose, hash_of_own, new_token
-from studiogate.flows.staff import hashing
 from studiogate.flows.staff.sessions import (
     SignedIn,
     Started,
@@ -22,7 +28,56 @@ from studiogate.flows.staff.sessions import (
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.accounts.sessions import Sessions
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, OverloadedError
+
+Result = TypeVar("Result")
+# One hash takes some 50 ms of a core and 19 MiB of memory, so that a few threads make them, and few at once. Requests
+# beyond a short queue are refused as overload.
+THREADS = 2
+AT_ONCE = 20  # running and waiting, per process: the last of them waits for about half a second
+HASHER = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)  # the parameters that OWASP recommends
+# The hash of some text, with the parameters above. It is verified where there is no account or no password, so that
+# the time that a failed attempt takes does not tell which accounts exist.
+NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$deQs9Nc7FV9AnVdLxpWLBg$PNn5P/W7YhS0cFRcXa8w5TxeScd/HBSVvcfWm91tx9Q"
+_threads = ThreadPoolExecutor(THREADS, "password")
+_places = BoundedSemaphore(AT_ONCE)
+
+
+async def hash_password(password: str) -> str:
+    """Return what is stored of a password that has passed the policy."""
+    typed = typed_password(password)
+    if typed is None:
+        raise ValueError("a password must pass the policy before it is hashed")
+    return await in_a_thread(lambda: HASHER.hash(typed))
+
+
+async def is_password(stored: str | None, password: str) -> bool:
+    """Return whether the password is the stored one. It costs the same if nothing is stored."""
+    typed = typed_password(password)
+    matches = await in_a_thread(lambda: _matches(stored or NOBODY, typed or ""))
+    return matches and stored is not None and typed is not None
+
+
+async def rehashed(stored: str, password: str) -> str:
+    """Return the hash to store for a correct password: a new one if the parameters have changed since."""
+    return await hash_password(password) if HASHER.check_needs_rehash(stored) else stored
+
+
+def _matches(stored: str, typed: str) -> bool:
+    try:
+        return HASHER.verify(stored, typed)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+async def in_a_thread(work: Callable[[], Result]) -> Result:
+    """Do what costs as much as hashing; at most AT_ONCE at the same time."""
+    if not _places.acquire(blocking=False):
+        raise OverloadedError("too many passwords are being checked")
+    running = _threads.submit(work)
+    # Not by the work itself: what is cancelled while it waits for a thread never runs.
+    running.add_done_callback(lambda _done: _places.release())
+    return await asyncio.wrap_future(running)
 
 
 class Acceptance(NamedTuple):
@@ -40,7 +95,7 @@ async def accept_invitation(visit: Visit, token: str, given: Acceptance) -> Star
     faults = [*name_faults(given.name), *await _password_faults(visit, account.id, account.email, given.password)]
     if faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    password_hash = await hashing.hash_password(given.password)
+    password_hash = await hash_password(given.password)
     async with visit.database.transaction() as connection:
         locked = await _lock_with_link(connection, account, token, Purpose.INVITATION)
         if isinstance(locked, Refusal):
@@ -69,7 +124,7 @@ async def reset_password(visit: Visit, token: str, password: str) -> Refusal | N
         return account
     if faults := await _password_faults(visit, account.id, account.email, password):
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    password_hash = await hashing.hash_password(password)
+    password_hash = await hash_password(password)
     async with visit.database.transaction() as connection:
         locked = await _lock_with_link(connection, account, token, Purpose.RESET)
         if isinstance(locked, Refusal):
@@ -94,7 +149,7 @@ async def change_password(visit: Visit, signed_in: SignedIn, current: str | None
         account = await accounts.read(connection, session.account_id)
     if account is None or not await _knows_password(account, current):
         return Refusal(Code.SIGN_IN_FAILED)
-    password_hash = await hashing.hash_password(new)
+    password_hash = await hash_password(new)
     async with visit.database.transaction() as connection:
         locked = await accounts.lock(connection, account.id)
         if locked is None or locked.password_hash != account.password_hash:
@@ -114,13 +169,13 @@ async def _password_faults(visit: Visit, account_id: UUID, email: str, password:
     async with visit.database.connection() as connection:
         studios = await accounts.studios(connection, account_id)
     names = [name for each in studios for name in (each.name, each.slug)]
-    return await hashing.in_a_thread(lambda: password_faults(password, email, names))
+    return await in_a_thread(lambda: password_faults(password, email, names))
 
 
 async def _knows_password(account: Account, current: str | None) -> bool:
     if account.password_hash is None:
         return current is None
-    return await hashing.is_password(account.password_hash, current or "")
+    return await is_password(account.password_hash, current or "")
 
 
 async def _account_of_link(visit: Visit, token: str, purpose: Purpose) -> Account | Refusal:

@@ -18,7 +18,7 @@ from studiogate.domain.staff import Channel, Grant, Role
 from studiogate.domain.staff.passwords import password_faults
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.schedule.rows import Given
-from studiogate.flows.staff import hashing, roles
+from studiogate.flows.staff import passwords, roles
 from studiogate.flows.staff.passwords import name_faults
 from studiogate.flows.staff.roles import NO_EMAIL, Invitation
 from studiogate.flows.staff.sessions import Started, Visit, start_session
@@ -75,11 +75,11 @@ async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner
     """Create the first studio and its owner, and sign the owner in: all of it or nothing."""
     email = normalize_email(owner.email)
     names = [str(values.get(each, ""))[:MAX_NAME] for each in ("name", "slug")]
-    weak = await hashing.in_a_thread(lambda: password_faults(owner.password, email or "", names))
+    weak = await passwords.in_a_thread(lambda: password_faults(owner.password, email or "", names))
     wrong = [*name_faults(owner.name), *weak, *([] if email else [NO_EMAIL])]
     faults = [fault._replace(loc=("owner", *fault.loc)) for fault in wrong]
     access = operator_access(new_id(), email or "", Channel.CONSOLE)
-    password_hash = None if faults else await hashing.hash_password(owner.password)
+    password_hash = None if faults else await passwords.hash_password(owner.password)
     try:
         async with visit.database.connection() as connection, transaction_on(connection):
             await lock_set_up(connection)

@@ -10,7 +10,7 @@ from studiogate.domain.staff.second_factor import matching_step, totp_purpose
 from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import changes
-from studiogate.flows.staff import hashing
+from studiogate.flows.staff import passwords
 from studiogate.flows.staff.sessions import SignedIn, Started, Visit, count_attempt, open_link, start_session
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
@@ -36,10 +36,10 @@ async def sign_in(visit: Visit, given: Credentials) -> Started | Refusal:
         return attempt
     async with visit.database.connection() as connection:
         account = await accounts.find(connection, email)
-    is_right = await hashing.is_password(account.password_hash if account else None, given.password)
+    is_right = await passwords.is_password(account.password_hash if account else None, given.password)
     if account is None or account.password_hash is None or not is_right:
         return FAILED
-    fresh = await hashing.rehashed(account.password_hash, given.password)
+    fresh = await passwords.rehashed(account.password_hash, given.password)
     async with visit.database.transaction() as connection:
         locked = await accounts.lock(connection, account.id)
         if locked is None or locked.password_hash != account.password_hash:
@@ -80,7 +80,7 @@ async def confirm_password(visit: Visit, signed_in: SignedIn, password: str) -> 
         return attempt
     async with visit.database.connection() as connection:
         account = await accounts.read(connection, session.account_id)
-    if not await hashing.is_password(account.password_hash if account else None, password):
+    if not await passwords.is_password(account.password_hash if account else None, password):
         return FAILED
     async with visit.database.transaction() as connection:
         await sessions.note_password(connection, session.id)

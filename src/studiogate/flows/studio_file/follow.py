@@ -10,9 +10,9 @@ from studiogate.domain.leads import with_submissions
 from studiogate.domain.memberships import MembershipState, after_payment
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.rows import Fault
-from studiogate.flows import class_clock
-from studiogate.flows.schedule import series_classes
-from studiogate.flows.schedule.series_classes import SavedSeries
+from studiogate.flows import changes
+from studiogate.flows.schedule import series as series_flow
+from studiogate.flows.schedule.series import SavedSeries
 from studiogate.storage import audit, event_changes, events, memberships
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
@@ -61,7 +61,7 @@ async def prepare(connection: Connection, access: Access) -> None:
     """Keep the resources as they are before the import. What the clock did to the classes until now is announced, so
     that it is no part of the import's events."""
     async for class_ids in stage.ids_of(connection, CLASSES, existing=True, at_most=BATCH):
-        await class_clock.announce_first(connection, access, *class_ids)
+        await changes.announce_first(connection, access, *class_ids)
     await diff.keep_resources(connection, access)
 
 
@@ -159,8 +159,8 @@ async def follow_series(connection: Connection, access: Access, *, studio_existe
             followed.add(affected, outcome)
     for affected in await schedule_effects.new_series(connection):
         series = await _locked(connection, access, affected)
-        warnings = await series_classes.series_warnings(connection, access, series) if studio_existed else ()
-        created = await series_classes.create_missing(connection, access, series, announce=studio_existed)
+        warnings = await series_flow.series_warnings(connection, access, series) if studio_existed else ()
+        created = await series_flow.create_missing(connection, access, series, announce=studio_existed)
         followed.add(affected, SavedSeries(series.id, warnings, created))
     return followed
 
@@ -170,8 +170,8 @@ async def _agree(connection: Connection, access: Access, affected: AffectedSerie
         await stored_series.raise_revision(connection, access, affected.id)
     series = await _locked(connection, access, affected)
     if not affected.agrees:  # only a closure has changed
-        return SavedSeries(series.id, created=await series_classes.create_missing(connection, access, series))
-    return await series_classes.agree(connection, access, series, affected.changed)
+        return SavedSeries(series.id, created=await series_flow.create_missing(connection, access, series))
+    return await series_flow.agree(connection, access, series, affected.changed)
 
 
 async def _locked(connection: Connection, access: Access, affected: AffectedSeries) -> Series:
