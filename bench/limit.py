@@ -14,6 +14,7 @@ from pathlib import Path
 from bench.load import Outcome
 from bench.transactions import NEW_ID, PARAMETER, Transaction
 from studiogate.server.postgres.embedded import EmbeddedPostgres
+from studiogate.server.postgres.programs import installation
 from studiogate.storage.db.pool import SESSION
 
 THREADS = 2
@@ -57,7 +58,7 @@ def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int,
         path.write_text(script.text)
         defined = [part for name, value in variables.items() for part in ("-D", f"{name}={value}")]
         options = ["-n", "-M", "prepared", "-c", clients, "-j", THREADS, "-t", count // clients, "-f", path]
-        command = [postgres.bin("pgbench"), *options, "-l", "--log-prefix", log, *defined, postgres.dsn()]
+        command = [installation() / "bin" / "pgbench", *options, "-l", "--log-prefix", log, *defined, postgres.dsn()]
         session = {**os.environ, "PGOPTIONS": " ".join(f"-c {name}={value}" for name, value in SESSION.items())}
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=session)
         if done.returncode:

@@ -175,7 +175,7 @@ def test_first_start_makes_a_private_cluster_with_our_database(empty: Path) -> N
 
 def test_the_programs_are_found_and_speak_to_the_server(folder: Path) -> None:
     with running_postgres(folder) as server:
-        command = [str(server.bin("psql")), server.dsn("postgres"), "-Atc", "select current_database()"]
+        command = [str(installation() / "bin" / "psql"), server.dsn("postgres"), "-Atc", "select current_database()"]
         assert subprocess.check_output(command, text=True) == "postgres\n"
 
 

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from studiogate.server.postgres.embedded import running_postgres
+from studiogate.server.postgres.programs import installation
 from studiogate.server.stop_signals import of_this_process
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import connect
@@ -36,7 +37,7 @@ def main() -> None:
         running_postgres(Path(folder), signals.check) as postgres,
     ):
         signals.run(_migrate(postgres.dsn()))
-        command = [str(postgres.bin("pg_dump")), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
+        command = [str(installation() / "bin" / "pg_dump"), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
         dump = subprocess.run(command, check=True, capture_output=True, text=True)
         TARGET.write_text(_readable(dump.stdout))
 

@@ -104,8 +104,17 @@ def studio_row(seed: Seed) -> dict[str, object]:
 
 def location_rows(seed: Seed) -> list[dict[str, object]]:
     return [
-        {"id": seed.uuid("location", each.key), **{name: value for name, value in vars(each).items() if name != "key"}}
-        for each in LOCATIONS
+        {
+            "id": seed.uuid("location", location.key),
+            "name": location.name,
+            "city": location.city,
+            "state": location.state,
+            "timezone": location.timezone,
+            "active": location.active,
+            "is_primary": location.is_primary,
+            "policy": dict(location.policy) if location.policy else None,
+        }
+        for location in LOCATIONS
     ]
 
 
@@ -171,14 +180,16 @@ def instructor_rows(seed: Seed) -> list[dict[str, object]]:
     ]
 
 
-COPIED_OF_PRODUCTS = ("key", "name", "product_type", "active", "client_visible", "credits_granted")
-
-
 def product_rows(seed: Seed) -> list[dict[str, object]]:
     return [
         {
             "id": seed.uuid("product", product.key),
-            **{name: getattr(product, name) for name in COPIED_OF_PRODUCTS},
+            "key": product.key,
+            "name": product.name,
+            "product_type": product.product_type,
+            "active": product.active,
+            "client_visible": product.client_visible,
+            "credits_granted": product.credits_granted,
             "location_ids": [seed.uuid("location", key) for key in product.locations],
             "class_type_ids": [seed.uuid("class_type", key) for key in product.class_types],
             "prices": [_price_row(seed, product, price) for price in product.prices],

@@ -136,10 +136,6 @@ class EmbeddedPostgres:
         # The port is explicit because clients would otherwise take it from PGPORT.
         return f"postgresql://{ROLE}@/{quote(database, safe='')}?host={quote(str(folder))}&port={PORT}"
 
-    def bin(self, name: str) -> Path:
-        """Return the path of a program of the embedded PostgreSQL: psql, pg_dump, …"""
-        return programs.installation() / "bin" / name
-
     def _postmaster(self) -> Postmaster | None:
         """Return this cluster's server if it listens: the pid file may be stale, or copied from another folder."""
         try:
