@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from studiogate import telemetry
 from studiogate.api import PREFIX
-from studiogate.api.framework.auth import Authenticator
+from studiogate.api.framework.auth import Authenticator, arrived_unencrypted
 from studiogate.api.framework.errors import COMMON, refused, with_absolute_doc_url
 from studiogate.api.framework.route import Caller, LeanRoute
 from studiogate.api.health import Health
-from studiogate.api.public_pages import PublicPages
+from studiogate.api.public_pages import COMPACT, OPENAPI, PublicPages
 from studiogate.api.resources import catalog, events, keys, leads, members, purchases, schedule, studio
 from studiogate.api.resources.bookings import read as bookings
 from studiogate.api.resources.bookings import write as booking_writes
@@ -56,6 +56,7 @@ WORDS = (
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 BOOKINGS = PREFIX + "/bookings"
+DESCRIPTIONS = (OPENAPI, COMPACT)
 KEY = b"x-service-key"
 KEY_EXPIRES = b"x-service-key-expires"
 
@@ -83,6 +84,7 @@ class PartnerApp(FrontEnd[Exchange]):
         self._admission = Admission()
         self._default_limit = runtime.settings.rate_limit
         self._public_url = runtime.settings.public_url
+        self._requires_https = (self._public_url or "").lower().startswith("https:")
 
     def begin(self, request: Request) -> Exchange:
         return Exchange(request)
@@ -99,7 +101,7 @@ class PartnerApp(FrontEnd[Exchange]):
 
     async def answer(self, exchange: Exchange) -> Answer:
         request = exchange.request
-        if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
+        if not request.path.startswith(PREFIX + "/") or request.path in DESCRIPTIONS:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
         self._runtime.database.shed_if_overloaded()
@@ -117,6 +119,8 @@ class PartnerApp(FrontEnd[Exchange]):
         credential = await self._authenticated(exchange)
         if isinstance(credential, Answer):
             return credential
+        if self._requires_https and arrived_unencrypted(request):
+            return refused(Refusal(Code.HTTPS_REQUIRED), exchange.request_id)
         answer = await self._route(exchange, match, credential)
         return answer._replace(may_compress=False) if is_booking else answer
 

@@ -17,6 +17,9 @@ from studiogate.storage.forms.hosted import PublishedForm
 from studiogate.web.request import Request
 from studiogate.web.response import Answer
 
+OPENAPI = PREFIX + "/openapi.json"
+COMPACT = PREFIX + "/openapi.txt"
+
 
 @dataclass(frozen=True, slots=True)
 class PublicPage:
@@ -32,14 +35,12 @@ class PublicPages:
     """The pages by path. Documents are built once, and the large one only on its first request, so that it does not
     delay the start of the service."""
 
-    openapi_path = PREFIX + "/openapi.json"
-
     def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute], health: Health) -> None:
         self._routes = routes
-        self._description: Answer | None = None
+        self._descriptions: dict[str, Answer] = {}
         self._pages = {path: PublicPage(path, _always(answer), True) for path, answer in docs.pages().items()}
         front = FrontPage(runtime.database)
-        self._pages |= {self.openapi_path: PublicPage(self.openapi_path, self._openapi, True)}
+        self._pages |= {path: PublicPage(path, self._described(path), True) for path in (OPENAPI, COMPACT)}
         self._front = PublicPage("/", front.answer)
         has_port = runtime.settings.admin_port is not None
         self._health = {} if has_port else {path: PublicPage(path, answer) for path, answer in health.pages.items()}
@@ -54,10 +55,23 @@ class PublicPages:
             return self._front if request.takes_html else None
         return self._pages.get(path)
 
-    async def _openapi(self, _request_id: str) -> Answer:
-        if self._description is None:
-            self._description = Answer(200, await asyncio.to_thread(openapi.document_bytes, self._routes))
-        return self._description
+    def _described(self, path: str) -> Callable[[str], Awaitable[Answer]]:
+        async def page(_request_id: str) -> Answer:
+            if not self._descriptions:
+                self._descriptions = await asyncio.to_thread(_descriptions, self._routes)
+            return self._descriptions[path]
+
+        return page
+
+
+def _descriptions(routes: Sequence[LeanRoute]) -> dict[str, Answer]:
+    """Return the OpenAPI document, and its compact form as text."""
+    document = openapi.document(routes)
+    text = openapi.compact.compact(document).encode()
+    return {
+        OPENAPI: Answer(200, openapi.as_bytes(document)),
+        COMPACT: Answer(200, text, ((b"content-type", b"text/plain; charset=utf-8"),)),
+    }
 
 
 def _always(answer: Answer) -> Callable[[str], Awaitable[Answer]]:

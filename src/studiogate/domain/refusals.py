@@ -7,7 +7,7 @@ does so in ``api/framework/errors.py``, which holds the only mapping from codes 
     Refusal
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key ·
     │                          sign_in_failed · second_factor_required · session_ended · link_expired
-    ├── permission_error       insufficient_scope · permission_denied · password_required
+    ├── permission_error       insufficient_scope · https_required · permission_denied · password_required
     ├── invalid_request_error  invalid_cursor · invalid_json · invalid_http · unsupported_api_version · not_found ·
     │                          method_not_allowed · request_timeout · body_too_large · unsupported_media_type ·
     │                          validation_error
@@ -55,6 +55,7 @@ class Code(StrEnum):
     LINK_EXPIRED = "link_expired"
 
     INSUFFICIENT_SCOPE = "insufficient_scope"
+    HTTPS_REQUIRED = "https_required"
     PERMISSION_DENIED = "permission_denied"
     PASSWORD_REQUIRED = "password_required"  # noqa: S105  # nosec B105
 
@@ -122,6 +123,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.SESSION_ENDED: "Your session has ended. Sign in again.",
         Code.LINK_EXPIRED: "This link was used already or has expired. Ask for a new one.",
         Code.INSUFFICIENT_SCOPE: "This key lacks the scope that the request needs.",
+        Code.HTTPS_REQUIRED: "This key was sent without encryption. Rotate it, and use https.",
         Code.PERMISSION_DENIED: "Your role does not permit this. Ask an owner of the studio.",
         Code.PASSWORD_REQUIRED: "Enter your password again to do this.",
         Code.INVALID_CURSOR: "This cursor does not belong to this list. Start again without a cursor.",

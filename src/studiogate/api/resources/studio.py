@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.operations import LISTING, READING, ROWS, ListEnvelope, Uuid, Wire, described, operation
 from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
 from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
@@ -20,31 +20,35 @@ routes = APIRouter(route_class=LeanRoute, tags=["studio"])
 
 
 class Studio(Wire):
+    """The studio that the key belongs to."""
+
     id: Uuid = Field(examples=["0b3f2a77-5a3c-5c1e-9d3e-6b1f6f0f7a01"])
     object: Literal["studio"] = "studio"
-    name: str = Field(examples=["Northside Movement"])
-    slug: str | None = Field(examples=["northside"])
-    timezone: str | None = Field(description="IANA timezone.", examples=["America/New_York"])
-    logo_url: str | None = Field(
-        description="The absolute URL of the stored logo, which changes with the image, else as in the studio file.",
-        examples=["https://studio.example/logo/northside/5f0c2e9a1b7d4c38.png"],
+    name: str = described("The studio's name, as its members know it.", "Northside Movement")
+    slug: str = described("The studio's part of the addresses of its public pages.", "northside")
+    timezone: str = described("IANA timezone. Show times to people in it.", "America/New_York")
+    logo_url: str | None = described(
+        "The absolute URL of the stored logo, which changes with the image, else as in the studio file.",
+        "https://studio.example/logo/northside/5f0c2e9a1b7d4c38.png",
     )
-    primary_color: str | None = Field(examples=["#2f5d50"])
+    primary_color: str | None = described("The studio's colour, as `#rrggbb`.", "#2f5d50")
 
 
 class Location(Wire):
+    """A place where the studio holds classes."""
+
     id: Uuid = Field(examples=["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"])
     object: Literal["location"] = "location"
-    name: str = Field(examples=["Williamsburg"])
-    city: str = Field(examples=["Brooklyn"])
-    state: str = Field(examples=["NY"])
-    timezone: str = Field(examples=["America/New_York"])
-    active: bool = Field(examples=[True])
-    is_primary: bool = Field(examples=[True])
+    name: str = described("The location's name.", "Williamsburg")
+    city: str = described("The city; may be empty.", "Brooklyn")
+    state: str = described("The state or region; may be empty.", "NY")
+    timezone: str = described("IANA timezone of this location.", "America/New_York")
+    active: bool = described("False once the studio no longer uses the location.", True)
+    is_primary: bool = described("Whether this is the studio's main location.", True)
 
 
 class LocationList(ListEnvelope):
-    data: list[Location]
+    data: list[Location] = Field(description=ROWS)
 
 
 @routes.get("/studio", **operation("Read the studio", Studio))
