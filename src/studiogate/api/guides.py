@@ -1,4 +1,4 @@
-"""The documentation that is written from the interface's own tables, as Markdown: errors, and what all operations share."""
+"""Pages of the documentation that the interface itself writes, as Markdown: errors, and what all operations share."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -18,7 +18,7 @@ from studiogate.templating import templates_in
 from studiogate.web import sending
 from studiogate.web.front_end import Exchange, FrontEnd
 from studiogate.web.public_address import known_address
-from studiogate.web.request import READS, Request, Scope
+from studiogate.web.request import READS, Request
 from studiogate.web.response import Answer, Header
 from studiogate.web.sending import CommonHeaders
 from studiogate.web.static_assets import zipped
@@ -64,7 +64,7 @@ class DocsApp(FrontEnd[Exchange]):
         self._templates.globals.update(
             asset=ASSETS.address, contents=CONTENTS, title_of=self._site.title, api_version=API_VERSION
         )
-        self._answers: dict[tuple[str, bytes], Answer] = {}
+        self._answers: dict[str, Answer] = {}
         self._front: tuple[float, Answer] | None = None
         ASSETS.read()
 

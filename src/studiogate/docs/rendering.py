@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -57,7 +57,7 @@ def render(text: str, resolve: Resolve) -> Rendered:
     # The title is the page's own heading: the template shows it.
     body = tokens[3:] if tokens and tokens[0].tag == "h1" else tokens
     html: str = _MARKDOWN.renderer.render(_with_tabs(body), _MARKDOWN.options, {})
-    first = next((_text(after) for token, after in zip(body, body[1:], strict=False) if token.tag == "p"), "")
+    first = next((_text(after) for token, after in pairwise(body) if token.tag == "p"), "")
     return Rendered(sections[0].title, first, Markup(html), sections)  # noqa: S704  our own texts
 
 

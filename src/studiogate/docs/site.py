@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from studiogate.docs.contents import CONTENTS, ENTRIES, FRONT, IMAGES, REFERENCE
 from studiogate.docs.rendering import Section
 from studiogate.web.static_assets import SHARED, StaticAssets
 
-_HERE = contents.Path(__file__).parent
+_HERE = Path(__file__).parent
 ASSETS = StaticAssets(
     "/docs/assets/",
     SHARED / "tokens.css",
@@ -65,7 +66,11 @@ class Site:
         return search.Index(
             [
                 search.Section(
-                    page.entry.path + (f"#{each.anchor}" if each.level > 1 else ""), page.title, each.title, each.text
+                    page.entry.path + (f"#{each.anchor}" if each.level > 1 else ""),
+                    page.title,
+                    each.title,
+                    each.text,
+                    WEIGHTS.get(page.entry.name, 1.0),
                 )
                 for page in self.pages
                 for each in page.sections
@@ -105,6 +110,9 @@ class Site:
         return Page(entry, made.title, made.description, made.html, made.sections, markdown)
 
 
+# In searches: pages for everybody count more, tables and lists less.
+WEIGHTS = dict.fromkeys(["quickstart", "booking", "leads-and-forms", "events", "conventions"], 1.5)
+WEIGHTS |= {"errors": 0.7, "changelog": 0.5, "studio-file": 0.6}
 TITLES = {REFERENCE: "API reference", "errors": "Errors", "conventions": "Conventions"}
 REFERENCE_PAGE = Page(
     ENTRIES[REFERENCE],

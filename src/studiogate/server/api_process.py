@@ -34,7 +34,7 @@ CONSOLE = "/console"
 
 class FrontEnds:
     """All front ends at one address: hosted pages below ``/f/`` and ``/logo/``, the console below ``/console``, the
-    documentation below ``/docs`` and at addresses that browsers ask for and nobody else serves, the partner API everywhere else."""
+    documentation below ``/docs`` and for browsers at addresses that are unknown, the partner API everywhere else."""
 
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         shared = buckets or Buckets()
@@ -111,7 +111,8 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     server = QuietServer(server_config(app, settings.public_url))
     server.config.load()
     metrics.studiogate_version()
-    service_account.drop(options.account, "studiogate.api", "studiogate.docs", "studiogate.hosted", "studiogate.console")
+    front_ends = ("studiogate.api", "studiogate.docs", "studiogate.hosted", "studiogate.console")
+    service_account.drop(options.account, *front_ends)
     exit_with_supervisor(options.lifeline)
     if options.gate is not None:
         await _wait_at(options.gate, ending)
