@@ -4,14 +4,12 @@ The same as JSON would take twice as many tokens for braces, quotation marks and
 bodies of errors are left out; everything else that a partner's code depends on is here.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from studiogate.api.framework.openapi.operation import SAID_OF_ALL
-from studiogate.api.framework.openapi.schemas import resolved
 from studiogate.api.framework.operations import CONVENTIONS, EVERYWHERE, LISTING, READING, WRITING
+from studiogate.web.schema_text import Part, bounds_text, error_codes, resolved, type_text
 
-Part = Mapping[str, Any]
 _EVERYWHERE = {"API-Version", "X-Request-Id", "If-None-Match"}
 _USUAL = {*EVERYWHERE, *LISTING, *READING, *WRITING}
 _HEAD = """\
@@ -35,34 +33,6 @@ def compact(document: Part) -> str:
     return "\n".join([head, *_operations(document), *_events(document), *_types(document)]) + "\n"
 
 
-def type_text(schema: Part) -> str:
-    """Return a type in the notation of TypeScript, with the format where it is narrower: ``uuid | null``."""
-    if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2])
-    for name, sign in (("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")):
-        if name in schema:
-            return sign.join(type_text(each) for each in schema[name])
-    if "const" in schema:
-        return f'"{schema["const"]}"'
-    if "enum" in schema:
-        return " | ".join(f'"{each}"' for each in schema["enum"])
-    if schema.get("type") == "array":
-        items = type_text(schema.get("items", {}))
-        return f"({items})[]" if " " in items else f"{items}[]"
-    return str(schema.get("format", schema.get("type", "any")))
-
-
-def bounds_text(schema: Part) -> str:
-    """Return the limits of a value: ``1 to 200``, ``at most 500 characters``."""
-    for choice in [schema, *schema.get("anyOf", [])]:
-        for least, most, noun in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters")):
-            if most in choice:
-                return (
-                    f"{choice[least]} to {choice[most]}{noun}" if least in choice else f"at most {choice[most]}{noun}"
-                )
-    return ""
-
-
 def _operations(document: Part) -> Iterator[str]:
     for tag in document["tags"]:
         yield f"## {tag['name']}: {tag['description']}\n"
@@ -76,7 +46,7 @@ def _operations(document: Part) -> Iterator[str]:
 def _operation(place: str, operation: Part, components: Part) -> Iterator[str]:
     scope = operation["x-required-scope"] or "any key"
     yield f"{place} [{scope}] {operation['summary']}. {own_text(operation)}".rstrip()
-    parameters = [_resolved(each, components) for each in operation["parameters"]]
+    parameters = [resolved(each, components) for each in operation["parameters"]]
     for parameter in parameters:
         if parameter["in"] != "path" and parameter["name"] not in _EVERYWHERE:
             yield "  " + _parameter(parameter)
@@ -87,7 +57,8 @@ def _operation(place: str, operation: Part, components: Part) -> Iterator[str]:
         if status.startswith("2"):
             kinds = [type_text(media["schema"]) for media in answer.get("content", {}).values()]
             yield f"  -> {status} {', '.join(kinds)}".rstrip()
-    if codes := [code for code in error_codes(operation, components) if code not in _USUAL]:
+    refusals = [resolved(each, components) for status, each in operation["responses"].items() if status >= "4"]
+    if codes := [code for each in refusals for code in error_codes(each) if code not in _USUAL]:
         yield f"  errors {', '.join(codes)}"
 
 
@@ -109,27 +80,10 @@ def _parameter(parameter: Part) -> str:
     return f"{where}{parameter['name']}{optional}: {type_text(schema)}{default}. {parameter['description']}"
 
 
-def error_codes(operation: Part, components: Part) -> list[str]:
-    answers = [_resolved(each, components) for status, each in operation["responses"].items() if status >= "4"]
-    return [
-        code for each in answers for code in each.get("content", {}).get("application/json", {}).get("examples", {})
-    ]
-
-
-def _resolved(part: Part, components: Part) -> Part:
-    found = part
-    if "$ref" in part:
-        _, _, kind, name = part["$ref"].split("/")
-        found = components[kind][name]
-    return found
-
-
 def _events(document: Part) -> Iterator[str]:
     yield "## Webhooks: each posts an EventEnvelope with `type` and `data`\n"
     for name, item in document.get("webhooks", {}).items():
-        schema = resolved(
-            item["post"]["requestBody"]["content"]["application/json"]["schema"], document["components"]["schemas"]
-        )
+        schema = resolved(item["post"]["requestBody"]["content"]["application/json"]["schema"], document["components"])
         data = [
             part["properties"]["data"]
             for part in [schema, *schema.get("allOf", [])]
