@@ -17,6 +17,8 @@ from studiogate.web.schema_text import Part, bounds_text, error_codes, resolved,
 NAME = "reference"
 JSON = "application/json"
 MAX_DEPTH = 3
+# What every operation with a body can answer.
+_OF_BODIES = {"invalid_json", "request_timeout", "body_too_large", "unsupported_media_type"}
 # Sent with every request, or by the client on its own: the page about conventions explains them.
 _EVERYWHERE = {"API-Version", "X-Request-Id", "If-None-Match"}
 
@@ -42,6 +44,11 @@ class Answer(NamedTuple):
     example: str | None
     codes: Sequence[str] = ()
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether it says nothing about this operation in particular."""
+        return self.status >= "4" and self.status not in ("404", "409")
+
 
 class Operation(NamedTuple):
     id: str
@@ -58,6 +65,16 @@ class Operation(NamedTuple):
     answers: Sequence[Answer]
     codes: Sequence[str]
     usual_codes: Sequence[str]
+
+    @property
+    def is_list(self) -> bool:
+        return '"object": "list"' in (self.answers[0].example or "")
+
+    @property
+    def returned_as(self) -> str:
+        if self.returns is None:
+            return self.answers[0].title.rstrip(".")
+        return f"A page of {self.returns}" if self.is_list else self.returns
 
 
 class Object(NamedTuple):
@@ -97,10 +114,12 @@ class Reference:
         self._components: Part = document["components"]
         self._schemas: Part = self._components["schemas"]
         self.base = address + document["servers"][0]["url"]
-        self._homes = self._find_homes()
+        self._homes: dict[str, str] = {}
+        self._examples: dict[str, Any] = {}
+        self._find_objects()
         # The codes that every operation can answer.
         of_each = [set(self._codes(each)) for item in document["paths"].values() for each in item.values()]
-        self._usual = set.intersection(*of_each)
+        self._usual = set.intersection(*of_each) | _OF_BODIES
         self.chapters = {tag["name"]: self._chapter(tag) for tag in document["tags"]}
 
     def _of_tag(self, tag: str) -> Iterator[tuple[str, str, Part]]:
@@ -109,15 +128,16 @@ class Reference:
                 if tag in operation["tags"]:
                     yield method.upper(), path, operation
 
-    def _find_homes(self) -> dict[str, str]:
-        """Return the chapter of each object: the first one with an operation that returns it."""
-        homes: dict[str, str] = {}
+    def _find_objects(self) -> None:
+        """Note the chapter of each object, the first one with an operation that returns it, and its example."""
         for tag in self.document["tags"]:
             for _, _, operation in self._of_tag(tag["name"]):
                 name = self._returned(operation)
                 if name is not None:
-                    homes.setdefault(name, tag["name"])
-        return homes
+                    media = next(each["content"][JSON] for each in operation["responses"].values() if "content" in each)
+                    example = media["example"]
+                    self._homes.setdefault(name, tag["name"])
+                    self._examples.setdefault(name, example["data"][0] if example.get("object") == "list" else example)
 
     def _returned(self, operation: Part) -> str | None:
         """Return the name of the object that an operation returns, or of those in its list."""
@@ -125,8 +145,7 @@ class Reference:
             schema = answer.get("content", {}).get(JSON, {}).get("schema", {})
             if status.startswith("2") and "$ref" in schema:
                 data = resolved(schema, self._components).get("properties", {}).get("data", {})
-                named = str(data.get("items", schema).get("$ref", schema["$ref"])).rpartition("/")[2]
-                return "EventEnvelope" if named == "Event" else named
+                return str(data.get("items", schema).get("$ref", schema["$ref"])).rpartition("/")[2]
         return None
 
     def _chapter(self, tag: Part) -> Chapter:
@@ -208,12 +227,12 @@ class Reference:
 
     def _object(self, name: str) -> Object:
         schema = self._schemas[name]
-        members = self._members(schema)
-        example = {each: _first(part, self._components) for each, part in schema.get("properties", {}).items()}
-        return Object(name, schema.get("description", ""), members, _json(example))
+        return Object(name, schema.get("description", ""), self._members(schema), _json(self._examples[name]))
 
     def _members(self, schema: Part, depth: int = 1) -> list[Member]:
         found = resolved(schema, self._components)
+        if "properties" not in found and "anyOf" in found:  # such as events: the last kind has what all have
+            found = resolved(found["anyOf"][-1], self._components)
         required = found.get("required", ())
         return [self._member(name, each, name in required, depth) for name, each in found.get("properties", {}).items()]
 
@@ -275,21 +294,6 @@ def _discriminator(schema: Part) -> str:
 
 def _example(parameter: Part) -> Any:
     return parameter.get("example", parameter["schema"].get("examples", ["…"])[0])
-
-
-def _first(schema: Part, components: Part) -> Any:
-    """Return the example of a field, put together from its parts."""
-    if schema.get("examples"):
-        return schema["examples"][0]
-    found = resolved(schema, components)
-    if "const" in found:
-        return found["const"]
-    if found.get("type") == "array":
-        return [_first(found["items"], components)]
-    choices = [each for each in found.get("anyOf", ()) if each.get("type") != "null"]
-    if choices:
-        return _first(choices[0], components)
-    return {name: _first(each, components) for name, each in found.get("properties", {}).items()}
 
 
 def _json(value: Any) -> str:
