@@ -45,7 +45,7 @@ def schemas(known: Mapping[str, Schema]) -> dict[str, Schema]:
         "discriminator": {"propertyName": "type", "mapping": mapping},
         "description": "An event of a type that this version knows.",
     }
-    newer = {**event["properties"]["type"], "not": {"enum": list(mapping)}}
+    newer = {**event["properties"]["type"], "examples": ["booking.relocated"], "not": {"enum": list(mapping)}}
     found[OTHER] = {
         **event,
         "properties": {**event["properties"], "type": newer},
@@ -131,4 +131,4 @@ def _example(type_: str, known: Mapping[str, Schema]) -> Schema:
     event: dict[str, Any] = example_of(_reference(_name(type_)), known)
     event["actor"] = {"type": actor.value}
     event["data"] = {"object": {**event["data"]["object"], **after}, "previous_attributes": dict(before)}
-    return event
+    return {name: event[name] for name in known[OTHER]["properties"]}

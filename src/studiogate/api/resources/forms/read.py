@@ -24,6 +24,7 @@ from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Boolean,
 from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, also_needs, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.forms.canonical import FIELD_DEFAULTS
 from studiogate.domain.forms.definition import FieldType, RuleOp
 from studiogate.domain.forms.states import FormStatus, SubmissionStatus
 from studiogate.domain.paging import PageRequest
@@ -95,6 +96,15 @@ class FormFieldInput(BaseModel):
     max: float | None = Field(None, description="The greatest number.")
 
 
+FIELD_EXAMPLE = {
+    "key": "goals",
+    "label": "What brings you here?",
+    "type": "textarea",
+    **FIELD_DEFAULTS,
+    "required": True,
+}
+
+
 class FormField(FormFieldInput):
     """A field with all that it can have: with its default or null where the form does not say. Further fields are
     kept as they were given."""
@@ -145,7 +155,7 @@ class Form(Wire):
     title: str = described("The form's title.", "New client intake")
     slug: str = described("The form's part of the address of its hosted page.", "new-client-intake")
     description: str | None = described("A text above the fields.", None)
-    fields: list[FormField] = Field(description="The fields, with all that they can have.")
+    fields: list[FormField] = described("The fields, with all that they can have.", [FIELD_EXAMPLE])
     settings: FormSettings = described(
         "Times are in UTC. `notification_emails` is shown to keys with `forms:write` only.",
         {"confirmation_message": "Thank you!"},
