@@ -19,6 +19,7 @@ from studiogate.storage import event_changes, event_numbering, events, secret_ke
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.statement import new_id
+from studiogate.storage.paging import read_one
 from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"
@@ -132,7 +133,7 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
     body = _test_body(access, delivery_id, wire)
     await deliveries.create_test(connection, access, delivery_id, endpoint_id, body)
     await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
-    return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
+    return await read_one(connection, access, deliveries.DELIVERY, delivery_id) or NOT_FOUND
 
 
 def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
-from studiogate.domain.audit import DAYS_KEPT, changed_fields
+from studiogate.domain.audit import changed_fields
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement, new_id
 
@@ -186,27 +186,3 @@ async def list_entries(
         limit,
     )
     return rows
-
-
-async def studios_with_old_entries(connection: Connection) -> list[UUID]:
-    """Return the studios with entries to delete. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        f"""
-        select s.studio_id from studios s where exists (
-            select from audit_log a
-            where a.studio_id = s.studio_id and a.occurred_at <= now() - interval '{DAYS_KEPT} days')"""
-    )
-    return [row["studio_id"] for row in rows]
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of old entries; return how many."""
-    status: str = await connection.execute(
-        f"""
-        delete from audit_log where studio_id = $1 and id in (
-            select id from audit_log
-            where studio_id = $1 and occurred_at <= now() - interval '{DAYS_KEPT} days' limit $2)""",
-        access.studio_id,
-        at_most,
-    )
-    return int(status.rpartition(" ")[2])

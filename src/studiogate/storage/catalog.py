@@ -10,7 +10,7 @@ from studiogate.domain.memberships import Interval
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.paging import Filter, Resource, read_one, read_page
+from studiogate.storage.paging import Filter, Resource, read_page
 from studiogate.storage.status_lists import CHANGEABLE
 
 # $2 is the permitted locations, null for an unrestricted key: a price that is limited to others is left out.
@@ -42,9 +42,6 @@ PRODUCT = Resource(
 async def list_products(connection: Connection, access: Access, page: PageRequest, active: bool) -> Page | Refusal:
     return await read_page(connection, access, PRODUCT, page, filters=[Filter("d.active = {}", active)])
 
-
-async def read_product(connection: Connection, access: Access, product_id: str) -> str | None:
-    return await read_one(connection, access, PRODUCT, product_id)
 
 
 # The locations to which prices and their products are limited (none: they are sold everywhere), and the class types to

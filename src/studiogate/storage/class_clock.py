@@ -22,12 +22,6 @@ DUE = f"""
     (c.status = '{ClassStatus.SCHEDULED}' and c.announced_status <> '{ClassStatus.COMPLETED}' and c.start_time <= now()
      and (c.announced_status = '{ClassStatus.SCHEDULED}' or c.end_time <= now()))"""
 
-# Housekeeping only, all studios. Needs one index probe per studio; a semi-join would read the future classes of all of
-# them.
-STUDIOS_WITH_DUE_CLASSES = f"""
-    select s.studio_id from studios s cross join lateral (
-        select from classes c where c.studio_id = s.studio_id and {DUE} order by c.start_time limit 1) due"""
-
 FACTS = "c.id, c.status, c.announced_status, c.start_time, c.end_time, now() as now"
 
 # Skips classes that a concurrent booking has locked: the next round finds them again.
@@ -55,10 +49,6 @@ class ClassClock:
 def _clock(row: Record) -> ClassClock:
     announced, stored = ClassStatus(row["announced_status"]), ClassStatus(row["status"])
     return ClassClock(row["id"], announced, stored, row["start_time"], row["end_time"], row["now"])
-
-
-async def studios_with_due_classes(connection: Connection) -> list[UUID]:
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_CLASSES)]
 
 
 async def lock_due(connection: Connection, access: Access, limit: int) -> list[ClassClock]:

@@ -179,11 +179,6 @@ async def write_answers(connection: Connection, access: Access, answers: Sequenc
     await connection.execute(SET_ANSWERS, access.studio_id, *columns)
 
 
-async def studios_with_removed_files(connection: Connection) -> list[UUID]:
-    """Return the studios with files to remove. Housekeeping only, all studios."""
-    return [row["studio_id"] for row in await connection.fetch("select distinct studio_id from removed_files")]
-
-
 async def removed_files(connection: Connection, access: Access, at_most: int) -> list[str]:
     return [row["stored_name"] for row in await connection.fetch(REMOVED, access.studio_id, at_most)]
 

@@ -56,12 +56,6 @@ async def number(connection: Connection, access: Access, at_most: int = NUMBERED
     return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
 
 
-async def studios_with_unnumbered_events(connection: Connection) -> list[UUID]:
-    """Return the studios with committed events to number. Worker only, all studios."""
-    rows = await connection.fetch("select distinct studio_id from events where sequence is null")
-    return [row["studio_id"] for row in rows]
-
-
 async def oldest_unnumbered(connection: Connection) -> datetime | None:
     """Return the time of the oldest event that has no number yet. Operators only."""
     since: datetime | None = await connection.fetchval("select min(created_at) from events where sequence is null")

@@ -228,28 +228,3 @@ async def head(connection: Connection, access: Access) -> int:
     """Return the last assigned number."""
     found = await connection.fetchval("select sequence from event_heads where studio_id = $1", access.studio_id)
     return found or 0
-
-
-async def studios_with_old_events(connection: Connection) -> list[UUID]:
-    """Return the studios with events to delete. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        f"""
-        select h.studio_id from event_heads h where (
-            select v.created_at from events v where v.studio_id = h.studio_id and v.sequence is not null
-            order by v.sequence limit 1) <= now() - interval '{DAYS_KEPT} days'"""
-    )
-    return [row["studio_id"] for row in rows]
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete the oldest events past their retention, with their deliveries; return how many events."""
-    status: str = await connection.execute(
-        f"""
-        delete from events where studio_id = $1 and id in (
-            select id from (select id, created_at from events where studio_id = $1 and sequence is not null
-                            order by sequence limit $2) oldest
-            where created_at <= now() - interval '{DAYS_KEPT} days')""",
-        access.studio_id,
-        at_most,
-    )
-    return int(status.rpartition(" ")[2])

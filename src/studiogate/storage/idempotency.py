@@ -80,14 +80,6 @@ IS_REMEMBERED = f"""
     select exists (select from idempotency_keys where studio_id = $1 and credential_id = $2 and key = $3
                    and completed_at > clock_timestamp() - {KEPT})"""
 
-# A key whose result is being replaced is locked and skipped. The age is checked twice: a delete that had to wait for a
-# row checks the updated row again but not its subquery, and would otherwise delete a result that was just stored.
-SWEEP = f"""
-    delete from idempotency_keys where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT}
-        and (credential_id, key) in (
-            select credential_id, key from idempotency_keys
-            where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT} limit $2 for update skip locked)"""
-
 
 class StillRunningError(Exception):
     """The first request with this key did not finish in time."""
@@ -220,9 +212,3 @@ def check_stored(stored: int, expected: int) -> None:
 
 async def is_remembered(connection: Connection, access: Access, key: str) -> bool:
     return bool(await connection.fetchval(IS_REMEMBERED, access.studio_id, access.credential_id, key))
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of expired results; return their number."""
-    status: str = await connection.execute(SWEEP, access.studio_id, at_most)
-    return int(status.rpartition(" ")[2])

@@ -16,7 +16,7 @@ from studiogate.storage.db.pool import Connection, Record, TransactionConflictEr
 from studiogate.storage.db.statement import Statement, json_rows, new_id
 from studiogate.storage.events import announced
 from studiogate.storage.idempotency import ANSWERS, Answer, answer_rows, check_stored, stored_answers
-from studiogate.storage.paging import Filter, read_one, read_page
+from studiogate.storage.paging import Filter, read_page
 from studiogate.storage.people import IS_MEMBER
 from studiogate.storage.resources import LEAD
 
@@ -27,9 +27,6 @@ async def list_leads(
     filters = [] if email is None else [Filter("e.email = {}", email)]
     return await read_page(connection, access, LEAD, page, filters=filters, updated_after=updated_after)
 
-
-async def read_lead(connection: Connection, access: Access, lead_id: str) -> str | None:
-    return await read_one(connection, access, LEAD, lead_id)
 
 
 KEPT = "id, first_name, last_name, phone, source, metadata, status, octet_length(staff_notes) as notes_bytes"

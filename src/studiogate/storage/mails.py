@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.retention import MAIL_DAYS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 
@@ -27,9 +26,6 @@ CONFIRMATIONS_WITHIN_THE_HOUR = """
     select count(*) from mails
     where studio_id = $1 and recipient = $2 and kind = 'confirmation'
       and created_at > clock_timestamp() - interval '1 hour'"""
-
-STUDIOS_WITH_DUE_MAILS = """
-    select distinct studio_id from mails where status = 'queued' and due_at <= clock_timestamp()"""
 
 NOTE_WORKER = "update deployment set worker_seen_at = clock_timestamp(), worker_sends_mail = $1"
 WORKER_SENDS = """
@@ -74,11 +70,6 @@ FAILED = """
                      due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
     where studio_id = $1 and id = $2 and status = 'queued'"""
 
-FORGET = f"""
-    delete from mails where (studio_id, id) in (
-        select studio_id, id from mails
-        where studio_id = $1 and status <> 'queued' and created_at < clock_timestamp() - interval '{MAIL_DAYS} days'
-        limit $2)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +91,6 @@ async def lock_and_count_confirmations(connection: Connection, access: Access, r
     return count
 
 
-async def studios_with_due_mails(connection: Connection) -> list[UUID]:
-    """Return the studios with due mails. Worker only, all studios."""
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_MAILS)]
-
-
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, object]]:
     """Claim due mails about submissions until the lease ends; return them with everything that their text needs."""
     return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
@@ -124,12 +110,6 @@ async def mark_failed(
 async def silence(connection: Connection) -> None:
     """Let no member get a mail about the events of this transaction: it loads data, nothing has happened."""
     await connection.execute("select set_config('studiogate.silent', 'on', true)")
-
-
-async def forget(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete mails older than a week that were sent or have failed; return how many."""
-    status: str = await connection.execute(FORGET, access.studio_id, at_most)
-    return int(status.rpartition(" ")[2])
 
 
 async def note_worker(connection: Connection, *, sends: bool) -> None:

@@ -13,7 +13,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff_input import NO_SETTING
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-from studiogate.storage.paging import Filter, Parent, read_one, read_page
+from studiogate.storage.paging import Filter, Parent, read_page
 from studiogate.storage.resources import MEMBER, MEMBERSHIP
 
 
@@ -23,9 +23,6 @@ async def list_members(
     filters = [] if email is None else [Filter("m.email = {}", email)]
     return await read_page(connection, access, MEMBER, page, filters=filters, updated_after=updated_after)
 
-
-async def read_member(connection: Connection, access: Access, member_id: str) -> str | None:
-    return await read_one(connection, access, MEMBER, member_id)
 
 
 async def list_memberships(
@@ -41,9 +38,6 @@ async def list_memberships(
         parents=[Parent("select from members m where m.studio_id = $1 and m.id = {}", member_id)],
     )
 
-
-async def read_membership(connection: Connection, access: Access, membership_id: str) -> str | None:
-    return await read_one(connection, access, MEMBERSHIP, membership_id)
 
 
 INSERT = f"""

@@ -18,7 +18,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.page_statement import Placeholders, Resource, Shape, page_statement, permitted_conditions
 
 __all__ = ["Filter", "OneOf", "Parent", "Resource", "read_one", "read_page"]
@@ -53,6 +53,18 @@ class Parent(NamedTuple):
     exists: str
     id: object
     param: str | None = None
+
+
+class ListPage(NamedTuple):
+    """Rows of a list for staff, by column name; ``next`` is where the following page begins, if there is one."""
+
+    rows: list[Any]
+    next: str | None = None
+
+
+def list_page(rows: Sequence[Record], limit: int, place: str = "id") -> ListPage:
+    """Return the page of which one row more than ``limit`` was read; the column ``place`` says where the next begins."""
+    return ListPage(list(rows[:limit]), str(rows[limit - 1][place]) if len(rows) > limit else None)
 
 
 async def read_one(

@@ -12,7 +12,7 @@ from studiogate.domain.purchases import Paid, PurchaseLine
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.db.statement import Statement
-from studiogate.storage.paging import Filter, read_one, read_page
+from studiogate.storage.paging import Filter, read_page
 from studiogate.storage.resources import PURCHASE
 
 STATE = MembershipState._fields
@@ -124,9 +124,6 @@ async def list_purchases(
     filters = [] if member_id is None else [Filter("u.member_id = {}", member_id)]
     return await read_page(connection, access, PURCHASE, page, filters=filters, updated_after=updated_after)
 
-
-async def read_purchase(connection: Connection, access: Access, purchase_id: str) -> str | None:
-    return await read_one(connection, access, PURCHASE, purchase_id)
 
 
 async def insert(connection: Connection, access: Access, purchase: NewPurchase) -> None:

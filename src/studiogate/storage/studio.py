@@ -12,7 +12,7 @@ from studiogate.domain.logos import PREFIX, Logo
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
-from studiogate.storage.paging import Resource, read_one, read_page
+from studiogate.storage.paging import Resource, read_page
 
 STUDIO = """
     select row_to_json(w)::text from (
@@ -67,9 +67,6 @@ async def read_studio(connection: Connection, access: Access, origin: str) -> st
 async def list_locations(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
     return await read_page(connection, access, LOCATION, page)
 
-
-async def read_location(connection: Connection, access: Access, location_id: str) -> str | None:
-    return await read_one(connection, access, LOCATION, location_id)
 
 
 async def find_studio(connection: Connection, slug: str) -> Record | None:

@@ -38,6 +38,8 @@ from studiogate.domain.refusals import Code, Fault
 from studiogate.flows import leads
 from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import MEMBER, MEMBERSHIP
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.MEMBERS_READ)]
@@ -143,7 +145,7 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
     """A profile, without staff notes and payment credentials."""
-    return found(caller, await caller.read(storage.read_member, member_id))
+    return found(caller, await caller.read(read_one, MEMBER, member_id))
 
 
 @routes.get(
@@ -164,4 +166,4 @@ async def list_memberships(
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))
 async def read_membership(caller: Reader, membership_id: PathId) -> Answer:
     """Status, renewal, pause, cancellation and credits. `state_version` tells whether it changed."""
-    return found(caller, await caller.read(storage.read_membership, membership_id))
+    return found(caller, await caller.read(read_one, MEMBERSHIP, membership_id))

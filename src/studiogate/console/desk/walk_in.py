@@ -30,9 +30,10 @@ from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import Booked, StaffBooking
 from studiogate.flows.members import staff as members
 from studiogate.storage import member_search
-from studiogate.storage import members as member_storage
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.member_list import MemberFilters, MemberPage
+from studiogate.storage.member_list import MemberFilters
+from studiogate.storage.paging import ListPage, read_one
+from studiogate.storage.resources import MEMBER
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
@@ -49,7 +50,7 @@ class Reason(NamedTuple):
     resolution: Resolution | None
 
 
-NOBODY = MemberPage([], None)
+NOBODY = ListPage([])
 
 
 def drawer_path(class_id: UUID, member_id: UUID | str | None = None, after: str | None = None) -> str:
@@ -78,7 +79,7 @@ async def _values(
     """Return what the drawer shows: the search, or the chosen member."""
     values: dict[str, Any] = {"class_": class_, "views": views, "q": "", "member": None, "found": NOBODY}
     if member_id is not None:
-        wire = await member_storage.read_member(connection, request.access, str(member_id))
+        wire = await read_one(connection, request.access, MEMBER, member_id)
         if wire is not None:
             return values | {"member": json.loads(wire)} | await _case(connection, request, class_, member_id)
     return values
@@ -99,7 +100,7 @@ async def find(request: ConsoleRequest) -> Answer:
     return request.render("desk/walk_in.html", **values)
 
 
-async def _found(connection: Connection, request: ConsoleRequest, text: str) -> MemberPage:
+async def _found(connection: Connection, request: ConsoleRequest, text: str) -> ListPage:
     """Return members by the beginnings of their names, email or phone, along indexes: this runs while people type."""
     place = (request.query.get("after") or request.form.get("after"), MAX_FOUND)  # of a search: it is no id
     return await member_search.search(connection, request.access, text, MemberFilters(), place)

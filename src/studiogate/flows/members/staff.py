@@ -21,6 +21,8 @@ from studiogate.storage import people, studio
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import KeptMember
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import MEMBER
 
 
 @staff_flow(Permission.MEMBERS)
@@ -95,7 +97,7 @@ def _appears(before: Profile, after: Profile) -> bool:
 
 async def wire_form(connection: Connection, access: Access, member_id: UUID) -> dict[str, object]:
     """Return a member as GET /members/{id} does."""
-    wire = await storage.read_member(connection, access, str(member_id))
+    wire = await read_one(connection, access, MEMBER, member_id)
     if wire is None:
         raise AssertionError("a locked member can be read")
     member: dict[str, object] = json.loads(wire)

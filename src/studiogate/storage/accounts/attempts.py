@@ -5,7 +5,7 @@ from uuid import UUID
 
 from studiogate.domain.staff.sign_in import Attempt, Tried
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.statement import new_id
+from studiogate.storage.db.statement import affected, new_id
 
 ADD = "insert into staff_sign_in_attempts (id, kind, email_key, address) values ($1, $2, $3, $4)"
 COUNT = """
@@ -43,5 +43,4 @@ async def remove(connection: Connection, attempt_id: UUID) -> None:
 
 async def forget(connection: Connection, at_most: int) -> int:
     """Delete attempts older than a day; return how many."""
-    status: str = await connection.execute(FORGET, at_most)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(FORGET, at_most))

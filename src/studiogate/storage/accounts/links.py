@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.statement import new_id
+from studiogate.storage.db.statement import affected, new_id
 
 # Why a mail with a link is not sent.
 NOT_NEEDED = "no longer needed"
@@ -78,5 +78,4 @@ async def queue_reset(connection: Connection, email: str, address: str | None) -
 
 async def forget(connection: Connection, at_most: int) -> int:
     """Delete links that expired a week ago; return how many."""
-    status: str = await connection.execute(FORGET, at_most)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(FORGET, at_most))

@@ -6,7 +6,7 @@ from uuid import UUID
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.sign_in import LIFE, MAX_SESSIONS, Origin, Session
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.db.statement import new_id
+from studiogate.storage.db.statement import affected, new_id
 
 ADD = """
     insert into staff_sessions
@@ -124,8 +124,7 @@ async def choose_studio(connection: Connection, session_id: UUID, studio_id: UUI
 
 async def end(connection: Connection, which: Sessions) -> int:
     """End sessions; return how many."""
-    status: str = await connection.execute(END, which.account_id, which.only, which.but, which.studio_id)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(END, which.account_id, which.only, which.but, which.studio_id))
 
 
 async def list_sessions(connection: Connection, account_id: UUID) -> list[Record]:
@@ -135,5 +134,4 @@ async def list_sessions(connection: Connection, account_id: UUID) -> list[Record
 
 async def forget(connection: Connection, at_most: int) -> int:
     """Delete sessions that expired a month ago; return how many."""
-    status: str = await connection.execute(FORGET, at_most)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(FORGET, at_most))

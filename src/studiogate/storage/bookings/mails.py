@@ -19,10 +19,6 @@ from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
 
-STUDIOS_WITH_NEWS = """
-    select h.studio_id from event_heads h left join mail_cursors k on k.studio_id = h.studio_id
-    where h.sequence > coalesce(k.sequence, 0)"""
-
 # The head is read by a later statement: a statement that waits for a lock sees stale other rows.
 LOCK_CURSOR = """
     insert into mail_cursors as k (studio_id) values ($1)
@@ -156,11 +152,6 @@ class DueMail(NamedTuple):
     news: News
     now: datetime
     columns: Mapping[str, Any]
-
-
-async def studios_with_news(connection: Connection) -> list[UUID]:
-    """Return the studios with events that were not turned into mails yet. Worker only, all studios."""
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_NEWS)]
 
 
 async def lock_cursor(connection: Connection, access: Access) -> int:

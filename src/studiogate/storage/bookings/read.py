@@ -11,7 +11,7 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.bookings.facts import CLASS_COLUMNS, CLASS_SOURCES, ClassSituation, class_situation
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
+from studiogate.storage.paging import Filter, OneOf, Resource, read_page
 from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
 
 
@@ -56,12 +56,6 @@ async def _list(
     )
 
 
-async def read_booking(connection: Connection, access: Access, booking_id: str) -> str | None:
-    return await read_one(connection, access, BOOKING, booking_id)
-
-
-async def read_waitlist_entry(connection: Connection, access: Access, waitlist_id: str) -> str | None:
-    return await read_one(connection, access, WAITLIST_ENTRY, waitlist_id)
 
 
 CANCELLATION = """

@@ -10,6 +10,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.schedule.references import Referenced, waiver_form_ids
+from studiogate.storage import audit
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.studio import as_json
@@ -26,15 +27,6 @@ COLUMNS: Mapping[str, str] = {
         spot_selection_mode, visible, policy, weekdays, local_start, minutes, every_weeks, first_date, last_date""",
     "closure": "location_id, first_date, last_date, mode, reason",
 }
-TABLES: Mapping[str, str] = {
-    "location": "locations",
-    "room": "rooms",
-    "class_type": "class_types",
-    "instructor": "instructors",
-    "class": "classes",
-    "series": "class_series",
-    "closure": "closures",
-}
 # Rows that belong to a location, with the condition that the location is permitted ($3).
 PLACES: Mapping[str, str] = {
     "location": "t.id = any($3)",
@@ -44,22 +36,22 @@ PLACES: Mapping[str, str] = {
 
 INSERTS: Mapping[str, str] = {
     kind: f"""
-        insert into {TABLES[kind]} (studio_id, id, {columns})
-        select $1::uuid, $2::uuid, {columns} from jsonb_populate_record(null::{TABLES[kind]}, $3::jsonb)"""
+        insert into {audit.TABLES[kind]} (studio_id, id, {columns})
+        select $1::uuid, $2::uuid, {columns} from jsonb_populate_record(null::{audit.TABLES[kind]}, $3::jsonb)"""
     for kind, columns in COLUMNS.items()
 }
 UPDATES: Mapping[str, str] = {
     kind: f"""
-        update {TABLES[kind]} t set ({columns}) = (select {columns} from jsonb_populate_record(t, $3::jsonb))
+        update {audit.TABLES[kind]} t set ({columns}) = (select {columns} from jsonb_populate_record(t, $3::jsonb))
         where t.studio_id = $1 and t.id = $2"""
     for kind, columns in COLUMNS.items()
 }
 LOCKS: Mapping[str, str] = {
     kind: f"""
-        select t.* from {table} t
+        select t.* from {audit.TABLES[kind]} t
         where t.studio_id = $1 and t.id = $2 and ($3::uuid[] is null or {PLACES.get(kind, "true")})
         for no key update"""
-    for kind, table in TABLES.items()
+    for kind in COLUMNS
 }
 
 REFERENCES = """

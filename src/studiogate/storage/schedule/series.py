@@ -111,8 +111,7 @@ CLOSED = """
 DUE = """
     s.generated_until is null or s.generated_until < least(
         s.last_date, (clock_timestamp() at time zone l.timezone)::date + 7 * studio.schedule_weeks_ahead)"""
-# Housekeeping only, all studios.
-STUDIOS_WITH_DUE_SERIES = f"""
+DUE_SERIES = f"""
     select distinct s.studio_id from class_series s
     join locations l on l.studio_id = s.studio_id and l.id = s.location_id
     join studios studio on studio.studio_id = s.studio_id
@@ -244,10 +243,6 @@ async def closed_days(connection: Connection, access: Access, location_id: objec
     """Return the closures of a location within a range."""
     rows = await connection.fetch(CLOSED, access.studio_id, location_id, days.first, days.last)
     return [Days(row["first_date"], row["last_date"]) for row in rows]
-
-
-async def studios_with_due_series(connection: Connection) -> list[UUID]:
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_SERIES)]
 
 
 async def due_series(connection: Connection, access: Access) -> list[UUID]:

@@ -16,6 +16,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.memberships import MembershipState
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import affected
 from studiogate.storage.memberships import STATE, read_row
 from studiogate.storage.record_invariants import AGREES
 from studiogate.storage.schedule.rows import TO_COME
@@ -246,5 +247,4 @@ async def recount(connection: Connection, access: Access) -> int:
     adjusted. The classes must be locked."""
     for statement in (MOVE_BOOKINGS, MOVE_ENTRIES, END_WAITING, BEGIN_WAITING, CLOSE_GAPS, COUNT):
         await connection.execute(statement, access.studio_id)
-    status: str = await connection.execute(ADJUST_CREDITS, access.studio_id)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(ADJUST_CREDITS, access.studio_id))

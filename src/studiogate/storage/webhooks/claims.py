@@ -93,14 +93,6 @@ class Settled:
     verdict: Verdict
 
 
-async def studios_with_due_deliveries(connection: Connection) -> list[UUID]:
-    """Return the studios with due deliveries. Worker only, all studios."""
-    rows = await connection.fetch(
-        "select distinct studio_id from webhook_deliveries where status = 'pending' and due_at <= now()"
-    )
-    return [row["studio_id"] for row in rows]
-
-
 async def claim(
     connection: Connection, access: Access, under_way: Mapping[UUID, int], places: int, token: UUID
 ) -> list[Claimed]:

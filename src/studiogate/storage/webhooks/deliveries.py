@@ -6,12 +6,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import DAYS_KEPT
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.webhooks.deliveries import MAX_WAITING
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.paging import Filter, Resource, read_one, read_page
+from studiogate.storage.db.statement import affected
+from studiogate.storage.paging import Filter, Resource, read_page
 
 REPLAYED_AT_ONCE = 1_000
 DELIVERY = Resource(
@@ -110,15 +110,11 @@ async def list_deliveries(
     return await read_page(connection, access, DELIVERY, page, filters=[of_endpoint])
 
 
-async def read_delivery(connection: Connection, access: Access, delivery_id: UUID) -> str | None:
-    return await read_one(connection, access, DELIVERY, delivery_id)
-
 
 async def redeliver(connection: Connection, access: Access, event_id: str) -> int:
-    status: str = await connection.execute(
+    return affected(await connection.execute(
         REDELIVER, access.studio_id, event_id, sorted(access.scopes), access.location_ids
-    )
-    return int(status.rpartition(" ")[2])
+    ))
 
 
 class ReplayedEvents(NamedTuple):
@@ -181,28 +177,3 @@ async def create_test(connection: Connection, access: Access, delivery_id: UUID,
 async def notify_workers(connection: Connection, access: Access, channel: str) -> None:
     """Notify the workers when this transaction commits."""
     await connection.execute("select pg_notify($1, $2)", channel, str(access.studio_id))
-
-
-async def studios_with_old_deliveries(connection: Connection) -> list[UUID]:
-    """Return the studios with deliveries to delete. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        f"""
-        select s.studio_id from studios s where exists (
-            select from webhook_deliveries d
-            where d.studio_id = s.studio_id and d.created_at <= now() - interval '{DAYS_KEPT} days')"""
-    )
-    return [row["studio_id"] for row in rows]
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of old deliveries with their attempts; return how many deliveries."""
-    status: str = await connection.execute(
-        f"""
-        delete from webhook_deliveries where studio_id = $1 and id in (
-            select d.id from webhook_deliveries d
-            where d.studio_id = $1 and d.created_at <= now() - interval '{DAYS_KEPT} days'
-            order by d.created_at limit $2)""",
-        access.studio_id,
-        at_most,
-    )
-    return int(status.rpartition(" ")[2])

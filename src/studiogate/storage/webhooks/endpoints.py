@@ -12,6 +12,7 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.webhooks.deliveries import BOTH_SECRETS, FAILING_DISABLES, MAX_REPLACED_SECRETS
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import affected
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.resources import ENDPOINT
 
@@ -208,12 +209,11 @@ async def disable(connection: Connection, access: Access, gone: Sequence[UUID], 
 
 async def sweep_deleted(connection: Connection, at_most: int) -> int:
     """Remove deleted endpoints whose deliveries are gone; return how many. Housekeeping only, all studios."""
-    status: str = await connection.execute(
+    return affected(await connection.execute(
         """
         delete from webhook_endpoints e where (e.studio_id, e.id) in (
             select studio_id, id from webhook_endpoints k where k.deleted_at is not null and not exists (
                 select from webhook_deliveries d where d.studio_id = k.studio_id and d.endpoint_id = k.id)
             limit $1)""",
         at_most,
-    )
-    return int(status.rpartition(" ")[2])
+    ))
