@@ -171,18 +171,13 @@ async def list_entries(
     connection: Connection, access: Access, subject_id: UUID | None, before: UUID | None, limit: int
 ) -> list[Record]:
     """Return the newest entries, of one subject or of all; ``before`` is the last entry of the previous page."""
-    rows: list[Record] = await connection.fetch(
-        """
+    statement = """
         select id, occurred_at, channel, actor_name, address, action, subject_type, subject_id,
                changes::text as changes, reason
         from audit_log
         where studio_id = $1 and ($2::uuid is null or subject_id = $2)
           and ($3::uuid is null or (occurred_at, id) < (
                select b.occurred_at, b.id from audit_log b where b.studio_id = $1 and b.id = $3))
-        order by occurred_at desc, id desc limit $4""",
-        access.studio_id,
-        subject_id,
-        before,
-        limit,
-    )
+        order by occurred_at desc, id desc limit $4"""
+    rows: list[Record] = await connection.fetch(statement, access.studio_id, subject_id, before, limit)
     return rows

@@ -186,9 +186,8 @@ async def counts(connection: Connection) -> dict[str, int]:
 
 
 async def studio_values(connection: Connection, access: Access) -> Record | None:
-    return await connection.fetchrow(
-        "select currency, country, timezone from studios where studio_id = $1", access.studio_id
-    )
+    statement = "select currency, country, timezone from studios where studio_id = $1"
+    return await connection.fetchrow(statement, access.studio_id)
 
 
 async def named_rows(connection: Connection, access: Access, source: str) -> list[Record]:

@@ -42,11 +42,8 @@ async def lock_head(connection: Connection, access: Access) -> None:
 
 
 async def any_unnumbered(connection: Connection, access: Access) -> bool:
-    return bool(
-        await connection.fetchval(
-            "select exists (select from events where studio_id = $1 and sequence is null)", access.studio_id
-        )
-    )
+    statement = "select exists (select from events where studio_id = $1 and sequence is null)"
+    return bool(await connection.fetchval(statement, access.studio_id))
 
 
 async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:

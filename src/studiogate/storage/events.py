@@ -211,16 +211,11 @@ async def follow(
     connection: Connection, access: Access, after: int, types: Sequence[str], at_most: int
 ) -> list[tuple[int, str]]:
     """Return events after a sequence as (sequence, wire form), for the CLI."""
-    rows = await connection.fetch(
-        f"""
+    statement = f"""
         select w.sequence, row_to_json(w)::text as wire from (
             select {EVENT.columns} from events v
-            where v.studio_id = $1 and v.sequence > $2 and v.type = any($3::text[]) order by v.sequence limit $4) w""",
-        access.studio_id,
-        after,
-        list(types),
-        at_most,
-    )
+            where v.studio_id = $1 and v.sequence > $2 and v.type = any($3::text[]) order by v.sequence limit $4) w"""
+    rows = await connection.fetch(statement, access.studio_id, after, list(types), at_most)
     return [(row["sequence"], row["wire"]) for row in rows]
 
 

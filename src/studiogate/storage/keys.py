@@ -90,9 +90,8 @@ async def create_credential(
 
 async def list_credentials(connection: Connection, studio_id: UUID | None) -> Sequence[Record]:
     """Return the credentials of one studio, or of all studios. Operators only."""
-    return await connection.fetch(
-        f"select {SHOWN} from credentials c where $1::uuid is null or c.studio_id = $1 order by c.created_at", studio_id
-    )
+    statement = f"select {SHOWN} from credentials c where $1::uuid is null or c.studio_id = $1 order by c.created_at"
+    return await connection.fetch(statement, studio_id)
 
 
 async def studio_of_credential(connection: Connection, credential_id: str) -> UUID | None:
@@ -103,14 +102,11 @@ async def studio_of_credential(connection: Connection, credential_id: str) -> UU
 
 async def lock_credential(connection: Connection, access: Access, credential_id: str) -> Record | None:
     """Lock a credential and return what may be changed in it."""
-    return await connection.fetchrow(
-        """
+    statement = """
         select c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.revoked_at, s.test
         from credentials c join studios s on s.studio_id = c.studio_id
-        where c.studio_id = $1 and c.id = $2 for no key update of c""",
-        access.studio_id,
-        credential_id,
-    )
+        where c.studio_id = $1 and c.id = $2 for no key update of c"""
+    return await connection.fetchrow(statement, access.studio_id, credential_id)
 
 
 async def change_credential(
@@ -165,8 +161,5 @@ async def rotate_secret(
 
 
 async def revoke(connection: Connection, access: Access, credential_id: str) -> None:
-    await connection.execute(
-        "update credentials set revoked_at = coalesce(revoked_at, now()) where studio_id = $1 and id = $2",
-        access.studio_id,
-        credential_id,
-    )
+    statement = "update credentials set revoked_at = coalesce(revoked_at, now()) where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, credential_id)

@@ -206,7 +206,6 @@ async def set_metadata(connection: Connection, access: Access, lead_id: UUID, me
 
 
 async def email_of_lead(connection: Connection, access: Access, lead_id: UUID) -> str | None:
-    email: str | None = await connection.fetchval(
-        "select email from leads where studio_id = $1 and id = $2", access.studio_id, lead_id
-    )
+    statement = "select email from leads where studio_id = $1 and id = $2"
+    email: str | None = await connection.fetchval(statement, access.studio_id, lead_id)
     return email

@@ -57,9 +57,8 @@ async def insert_member(connection: Connection, access: Access, new: Values) -> 
 
 
 async def member_with_email(connection: Connection, access: Access, email: str) -> UUID | None:
-    found: UUID | None = await connection.fetchval(
-        "select id from members where studio_id = $1 and email = $2", access.studio_id, email
-    )
+    statement = "select id from members where studio_id = $1 and email = $2"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id, email)
     return found
 
 

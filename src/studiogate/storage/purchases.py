@@ -60,13 +60,8 @@ async def record(
     connection: Connection, access: Access, membership_id: UUID, purchase_id: UUID, price_id: UUID
 ) -> None:
     """Record by which purchase, and at which price, a membership was sold."""
-    await connection.execute(
-        "insert into sales (studio_id, membership_id, purchase_id, price_id) values ($1, $2, $3, $4)",
-        access.studio_id,
-        membership_id,
-        purchase_id,
-        price_id,
-    )
+    statement = "insert into sales (studio_id, membership_id, purchase_id, price_id) values ($1, $2, $3, $4)"
+    await connection.execute(statement, access.studio_id, membership_id, purchase_id, price_id)
 
 
 INSERT = Statement("""
@@ -154,10 +149,5 @@ async def find(connection: Connection, access: Access, purchase_id: UUID) -> Fou
 
 async def write_paid(connection: Connection, access: Access, purchase_id: UUID, paid: Paid) -> None:
     """Store what a payment, a refund or a waiver changed."""
-    await connection.execute(
-        "update purchases set status = $3, refunded_amount = $4 where studio_id = $1 and id = $2",
-        access.studio_id,
-        purchase_id,
-        paid.status,
-        paid.refunded_amount,
-    )
+    statement = "update purchases set status = $3, refunded_amount = $4 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, purchase_id, paid.status, paid.refunded_amount)

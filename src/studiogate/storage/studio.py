@@ -91,9 +91,8 @@ async def location_ids(connection: Connection, access: Access) -> set[UUID]:
 
 async def country_of(connection: Connection, access: Access) -> str | None:
     """Return the country that is assumed for phone numbers without a country code."""
-    country: str | None = await connection.fetchval(
-        "select country from studios where studio_id = $1", access.studio_id
-    )
+    statement = "select country from studios where studio_id = $1"
+    country: str | None = await connection.fetchval(statement, access.studio_id)
     return country
 
 
@@ -133,16 +132,14 @@ async def policies(connection: Connection, access: Access) -> dict[str, dict[str
 
 
 async def primary_location(connection: Connection, access: Access) -> UUID | None:
-    found: UUID | None = await connection.fetchval(
-        "select id from locations where studio_id = $1 and is_primary for no key update", access.studio_id
-    )
+    statement = "select id from locations where studio_id = $1 and is_primary for no key update"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id)
     return found
 
 
 async def end_primary(connection: Connection, access: Access, location_id: UUID) -> None:
-    await connection.execute(
-        "update locations set is_primary = false where studio_id = $1 and id = $2", access.studio_id, location_id
-    )
+    statement = "update locations set is_primary = false where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, location_id)
 
 
 WRITE_LOGO = """

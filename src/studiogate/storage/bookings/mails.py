@@ -249,13 +249,11 @@ async def claim(connection: Connection, access: Access, at_most: int, lease_seco
 
 async def lock_switches(connection: Connection, access: Access) -> dict[str, bool]:
     """Lock the studio's row; return its switches. Must run inside a transaction."""
-    text = await connection.fetchval(
-        "select mail_switches::text from studios where studio_id = $1 for no key update", access.studio_id
-    )
+    statement = "select mail_switches::text from studios where studio_id = $1 for no key update"
+    text = await connection.fetchval(statement, access.studio_id)
     return dict(json.loads(text))
 
 
 async def set_switches(connection: Connection, access: Access, switches: Mapping[str, bool]) -> None:
-    await connection.execute(
-        "update studios set mail_switches = $2 where studio_id = $1", access.studio_id, json.dumps(switches)
-    )
+    statement = "update studios set mail_switches = $2 where studio_id = $1"
+    await connection.execute(statement, access.studio_id, json.dumps(switches))

@@ -209,9 +209,8 @@ async def sent_from_page(connection: Connection, access: Access, form_id: UUID, 
 
 
 async def email_of_submission(connection: Connection, access: Access, submission_id: UUID) -> str | None:
-    email: str | None = await connection.fetchval(
-        "select submitter_email from form_submissions where studio_id = $1 and id = $2", access.studio_id, submission_id
-    )
+    statement = "select submitter_email from form_submissions where studio_id = $1 and id = $2"
+    email: str | None = await connection.fetchval(statement, access.studio_id, submission_id)
     return email
 
 

@@ -67,9 +67,8 @@ async def move_bookings(connection: Connection, access: Access, class_ids: Seque
 
 async def database_time(connection: Connection, access: Access) -> datetime:
     """Return the database's clock, by which classes start. ``access`` names the studio whose server is asked."""
-    instant: datetime = await connection.fetchval(
-        "select clock_timestamp() from studios where studio_id = $1", access.studio_id
-    )
+    statement = "select clock_timestamp() from studios where studio_id = $1"
+    instant: datetime = await connection.fetchval(statement, access.studio_id)
     return instant
 
 

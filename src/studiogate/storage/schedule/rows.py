@@ -102,9 +102,8 @@ async def referenced(connection: Connection, access: Access, values: Mapping[str
 
 async def forms_of(connection: Connection, access: Access, values: Mapping[str, object]) -> set[str]:
     """Return which of the forms that a given policy requires exist."""
-    rows = await connection.fetch(
-        "select id from forms where studio_id = $1 and id = any($2::uuid[])", access.studio_id, waiver_form_ids(values)
-    )
+    statement = "select id from forms where studio_id = $1 and id = any($2::uuid[])"
+    rows = await connection.fetch(statement, access.studio_id, waiver_form_ids(values))
     return {str(row["id"]) for row in rows}
 
 

@@ -139,10 +139,9 @@ def _rows_to_lock(table: Table) -> str:
 
 async def _look_again(connection: Connection, access: Access, table: Table) -> None:
     """Compare the rows again with the locks held, because they may have changed while we waited for the locks."""
-    await connection.execute(
-        f"""create temp table again on commit drop as select id from {table.change};
+    statement = f"""create temp table again on commit drop as select id from {table.change};
             truncate {table.change}; analyze again"""
-    )
+    await connection.execute(statement)
     await connection.execute(f"{_differing(table)} and s.id in (select id from again)", access.studio_id)
     await connection.execute("drop table again")
 

@@ -20,12 +20,9 @@ async def check(
     """Add all faults that the database can find to those of the individual rows. With ``overwrite``, rows that have
     changed since the export are no faults."""
     for query in (*_queries(tables), *(() if overwrite else _stale(tables))):
-        rows = await connection.fetch(
-            f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
-                where $1::uuid is not null order by n, place limit $2""",
-            access.studio_id,
-            faults.most,
-        )
+        statement = f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
+                where $1::uuid is not null order by n, place limit $2"""
+        rows = await connection.fetch(statement, access.studio_id, faults.most)
         for row in rows:
             faults.add(Fault(row["place"], row["message"], row["n"]))
         if rows:

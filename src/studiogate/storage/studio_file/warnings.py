@@ -87,12 +87,9 @@ async def find(connection: Connection, access: Access, warnings: Faults) -> None
     await connection.execute(OTHERS, access.studio_id)
     await connection.execute(INDEX)
     for query in WARNINGS:
-        rows = await connection.fetch(
-            f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
-                where $1::uuid is not null order by n, place limit $2""",
-            access.studio_id,
-            warnings.most,
-        )
+        statement = f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
+                where $1::uuid is not null order by n, place limit $2"""
+        rows = await connection.fetch(statement, access.studio_id, warnings.most)
         for row in rows:
             warnings.add(Fault(row["place"], row["message"], row["n"]))
         if rows:

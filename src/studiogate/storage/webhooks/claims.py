@@ -140,7 +140,6 @@ async def withhold(connection: Connection, access: Access, delivery_ids: Sequenc
 
 async def oldest_due(connection: Connection) -> datetime | None:
     """Return since when the oldest due delivery has been due. Operators only."""
-    since: datetime | None = await connection.fetchval(
-        "select min(due_at) from webhook_deliveries where status = 'pending' and due_at <= now()"
-    )
+    statement = "select min(due_at) from webhook_deliveries where status = 'pending' and due_at <= now()"
+    since: datetime | None = await connection.fetchval(statement)
     return since

@@ -139,22 +139,17 @@ async def replay(
 
 async def room_of(connection: Connection, access: Access, endpoint_id: str) -> int:
     """Return how many more deliveries may wait for the endpoint; exact under the lock of the studio's event head."""
-    waiting: int = await connection.fetchval(
-        f"select {WAITING} from webhook_endpoints e where e.studio_id = $1 and e.id = $2", access.studio_id, endpoint_id
-    )
+    statement = f"select {WAITING} from webhook_endpoints e where e.studio_id = $1 and e.id = $2"
+    waiting: int = await connection.fetchval(statement, access.studio_id, endpoint_id)
     return MAX_WAITING - waiting
 
 
 async def any_full(connection: Connection, access: Access) -> bool:
     """Return whether an enabled endpoint of the studio has so many waiting deliveries that it gets no more."""
-    return bool(
-        await connection.fetchval(
-            f"""
+    statement = f"""
             select exists (select from webhook_endpoints e where e.studio_id = $1 and e.enabled
-                           and e.deleted_at is null and {WAITING} >= {MAX_WAITING})""",
-            access.studio_id,
-        )
-    )
+                           and e.deleted_at is null and {WAITING} >= {MAX_WAITING})"""
+    return bool(await connection.fetchval(statement, access.studio_id))
 
 
 TEST_TYPE = "webhook_endpoint.test"
@@ -162,16 +157,10 @@ TEST_TYPE = "webhook_endpoint.test"
 
 async def create_test(connection: Connection, access: Access, delivery_id: UUID, endpoint_id: str, body: str) -> None:
     """Create a delivery of a message that is not an event."""
-    await connection.execute(
-        """
+    statement = """
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_type, body)
-        values ($1, $2, $3, $4, $5)""",
-        access.studio_id,
-        delivery_id,
-        endpoint_id,
-        TEST_TYPE,
-        body,
-    )
+        values ($1, $2, $3, $4, $5)"""
+    await connection.execute(statement, access.studio_id, delivery_id, endpoint_id, TEST_TYPE, body)
 
 
 async def notify_workers(connection: Connection, access: Access, channel: str) -> None:

@@ -47,13 +47,11 @@ async def lock_studio(connection: Connection, access: Access) -> None:
 
 async def count_live(connection: Connection, access: Access) -> int:
     """Count the studio's endpoints, except those of revoked credentials, which receive nothing."""
-    counted: int = await connection.fetchval(
-        """
+    statement = """
         select count(*) from webhook_endpoints e
         join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
-        where e.studio_id = $1 and e.deleted_at is null and owner.revoked_at is null""",
-        access.studio_id,
-    )
+        where e.studio_id = $1 and e.deleted_at is null and owner.revoked_at is null"""
+    counted: int = await connection.fetchval(statement, access.studio_id)
     return counted
 
 
@@ -118,18 +116,15 @@ async def unpark(connection: Connection, access: Access, endpoint_id: str) -> No
 
 async def delete(connection: Connection, access: Access, endpoint_id: str) -> None:
     """Hide and disable the endpoint at once and erase its secrets; housekeeping deletes the rows later."""
-    await connection.execute(
-        """
+    statement = """
         with gone as (
             update webhook_endpoints set deleted_at = now(), enabled = false, secret = '', previous_secret = null,
                 earlier_secrets = '{}'
             where studio_id = $1 and id = $2
         )
         update webhook_deliveries set status = 'withheld', claim = null
-        where studio_id = $1 and endpoint_id = $2 and status = 'pending'""",
-        access.studio_id,
-        endpoint_id,
-    )
+        where studio_id = $1 and endpoint_id = $2 and status = 'pending'"""
+    await connection.execute(statement, access.studio_id, endpoint_id)
 
 
 # $3 the new secret, $4 how long the present one still signs, $5 the most secrets to keep from before that.
@@ -159,15 +154,11 @@ async def note_health(
     connection: Connection, access: Access, succeeded: Sequence[UUID], failed: Sequence[UUID]
 ) -> None:
     """Store since when endpoints have failed without a success; a success clears that."""
-    await connection.execute(
-        """
+    statement = """
         update webhook_endpoints set failing_since = case when id = any($2::uuid[]) then null else now() end
         where studio_id = $1 and ((id = any($2::uuid[]) and failing_since is not null)
-            or (id = any($3::uuid[]) and not id = any($2::uuid[]) and failing_since is null))""",
-        access.studio_id,
-        list(succeeded),
-        list(failed),
-    )
+            or (id = any($3::uuid[]) and not id = any($2::uuid[]) and failing_since is null))"""
+    await connection.execute(statement, access.studio_id, list(succeeded), list(failed))
 
 
 async def lock(connection: Connection, access: Access, endpoint_ids: Sequence[UUID]) -> None:
@@ -181,39 +172,30 @@ async def lock(connection: Connection, access: Access, endpoint_ids: Sequence[UU
 
 async def failing_too_long(connection: Connection) -> dict[UUID, list[UUID]]:
     """Return enabled endpoints without a success for too long, by studio. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        """
+    statement = """
         select studio_id, array_agg(id order by id) as ids from webhook_endpoints
-        where enabled and deleted_at is null and failing_since <= now() - $1::interval group by studio_id""",
-        FAILING_DISABLES,
-    )
+        where enabled and deleted_at is null and failing_since <= now() - $1::interval group by studio_id"""
+    rows = await connection.fetch(statement, FAILING_DISABLES)
     return {row["studio_id"]: row["ids"] for row in rows}
 
 
 async def disable(connection: Connection, access: Access, gone: Sequence[UUID], failed: Sequence[UUID]) -> list[UUID]:
     """Disable endpoints that answered 410 and those that have failed for too long; return which this call disabled."""
-    rows = await connection.fetch(
-        """
+    statement = """
         update webhook_endpoints set enabled = false, disabled_at = now(),
             disabled_reason = case when id = any($2::uuid[]) then 'gone' else 'failing' end
         where studio_id = $1 and enabled
           and (id = any($2::uuid[]) or (id = any($3::uuid[]) and failing_since <= now() - $4::interval))
-        returning id""",
-        access.studio_id,
-        list(gone),
-        list(failed),
-        FAILING_DISABLES,
-    )
+        returning id"""
+    rows = await connection.fetch(statement, access.studio_id, list(gone), list(failed), FAILING_DISABLES)
     return [row["id"] for row in rows]
 
 
 async def sweep_deleted(connection: Connection, at_most: int) -> int:
     """Remove deleted endpoints whose deliveries are gone; return how many. Housekeeping only, all studios."""
-    return affected(await connection.execute(
-        """
+    statement = """
         delete from webhook_endpoints e where (e.studio_id, e.id) in (
             select studio_id, id from webhook_endpoints k where k.deleted_at is not null and not exists (
                 select from webhook_deliveries d where d.studio_id = k.studio_id and d.endpoint_id = k.id)
-            limit $1)""",
-        at_most,
-    ))
+            limit $1)"""
+    return affected(await connection.execute(statement, at_most))
