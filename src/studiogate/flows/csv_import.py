@@ -88,8 +88,6 @@ class CsvOutcome:
 
 @staff_flow(Permission.IMPORT)
 async def import_csv(connection: Connection, access: Access, source: CsvFile) -> CsvOutcome | Refusal:
-    """Import a CSV file (seekable)."""
-
     async def run(importer: Access) -> tuple[CsvOutcome, bool]:
         outcome = await _Run(connection, importer, source).run()
         return outcome, outcome.applied
@@ -141,7 +139,6 @@ class _Run:
     # Reading.
 
     def _read(self) -> tuple[Columns, Iterator[Record]]:
-        """Return the columns of the file and an iterator over its rows."""
         mapping, file = self.source.mapping, self.source.file
         self.size = file.seek(0, 2)
         file.seek(0)
@@ -209,7 +206,6 @@ class _Run:
         return {"id": str(self.access.studio_id)}
 
     async def stage(self, rows: StagedRows) -> bool:
-        """Match the rows with the stored ones, and stage those that are imported."""
         await changes.lock_studio(self.connection, self.access)
         mapping = self.source.mapping
         async for facts in storage.facts(self.connection, self.access, self.kind.name, mapping.source):

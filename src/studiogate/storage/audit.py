@@ -73,8 +73,6 @@ INSERT_SELECTED = """
 
 
 class Subject(NamedTuple):
-    """What an entry is about."""
-
     kind: str
     id: UUID
 
@@ -179,5 +177,4 @@ async def list_entries(
           and ($3::uuid is null or (occurred_at, id) < (
                select b.occurred_at, b.id from audit_log b where b.studio_id = $1 and b.id = $3))
         order by occurred_at desc, id desc limit $4"""
-    rows: list[Record] = await connection.fetch(statement, access.studio_id, subject_id, before, limit)
-    return rows
+    return await connection.fetch(statement, access.studio_id, subject_id, before, limit)

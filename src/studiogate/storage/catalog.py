@@ -66,7 +66,6 @@ class PriceLimits(NamedTuple):
 async def price_limits(
     connection: Connection, access: Access, product_ids: Sequence[UUID]
 ) -> Mapping[UUID, PriceLimits]:
-    """Return the limits of all prices of some products."""
     rows = await connection.fetch(PRICE_LIMITS, access.studio_id, list(product_ids))
     return {row[0]: PriceLimits(*row[1:]) for row in rows}
 
@@ -134,7 +133,6 @@ COUNT_RENEWING = f"""
 
 
 async def lock_product(connection: Connection, access: Access, product_id: UUID) -> Product | None:
-    """Lock a product and return it, or None if there is none."""
     if await connection.fetchval(LOCK_PRODUCT, access.studio_id, product_id) is None:
         return None
     return await find_product(connection, access, product_id)
@@ -160,7 +158,6 @@ def _price(row: Record) -> Price:
 
 
 async def product_of_price(connection: Connection, access: Access, price_id: UUID) -> UUID | None:
-    """Return the product of a price, which never changes."""
     statement = "select product_id from prices where studio_id = $1 and id = $2"
     found: UUID | None = await connection.fetchval(statement, access.studio_id, price_id)
     return found
@@ -173,7 +170,6 @@ async def unknown_ids(connection: Connection, access: Access, name: str, given: 
 
 
 async def insert_product(connection: Connection, access: Access, product: Product) -> bool:
-    """Insert a product; return False if another one has its key."""
     values = product[:7]
     if await connection.fetchval(INSERT_PRODUCT, access.studio_id, *values) is None:
         return False
@@ -232,6 +228,4 @@ async def keep_price(connection: Connection, access: Access, price_id: UUID, mem
 
 
 async def count_renewing(connection: Connection, access: Access, price_id: UUID) -> int:
-    """Return how many memberships renew at this price."""
-    found: int = await connection.fetchval(COUNT_RENEWING, access.studio_id, price_id)
-    return found
+    return int(await connection.fetchval(COUNT_RENEWING, access.studio_id, price_id))

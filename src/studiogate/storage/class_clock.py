@@ -57,7 +57,6 @@ async def lock_due(connection: Connection, access: Access, limit: int) -> list[C
 
 
 async def read_clocks(connection: Connection, access: Access, class_ids: Sequence[UUID]) -> list[ClassClock]:
-    """Return the facts of classes."""
     return [_clock(row) for row in await connection.fetch(READ_FACTS, access.studio_id, list(class_ids))]
 
 

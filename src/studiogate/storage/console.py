@@ -32,8 +32,6 @@ FIRST_ROWS = """
 
 
 class FirstRows(NamedTuple):
-    """How many rows of each kind a studio has."""
-
     locations: int
     classes: int
     members: int
@@ -50,8 +48,6 @@ class Place(NamedTuple):
 
 
 class OwnStudio(NamedTuple):
-    """A studio of the signed-in person, with their role there."""
-
     id: UUID
     name: str
     role: str
@@ -97,5 +93,4 @@ async def count_first_rows(connection: Connection, access: Access) -> FirstRows:
 
 
 async def own_studios(connection: Connection, account_id: UUID) -> list[OwnStudio]:
-    """Return the studios that an account can switch to."""
     return [OwnStudio(*row) for row in await connection.fetch(OWN_STUDIOS, account_id)]

@@ -132,7 +132,6 @@ async def erase_reasons(connection: Connection, access: Access, membership_ids: 
 async def delete_mails(
     connection: Connection, access: Access, member_id: UUID, submission_ids: Sequence[UUID], email: str | None
 ) -> None:
-    """Delete the mails to the person and about their submissions, sent or not."""
     await connection.execute(MAILS, access.studio_id, list(submission_ids), email, member_id)
 
 

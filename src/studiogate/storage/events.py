@@ -220,6 +220,5 @@ async def follow(
 
 
 async def head(connection: Connection, access: Access) -> int:
-    """Return the last assigned number."""
     found = await connection.fetchval("select sequence from event_heads where studio_id = $1", access.studio_id)
     return found or 0

@@ -30,7 +30,6 @@ class SentForm(NamedTuple):
 
 
 def sent_form(access: Access) -> SentForm | None:
-    """Return the form that a request with this access sends, if any."""
     staff = access.staff
     if staff is None or staff.form is None or staff.account_id is None:
         return None

@@ -126,7 +126,6 @@ DELETE: Mapping[str, str] = {
 
 
 async def studios_with(connection: Connection, what: str) -> list[UUID]:
-    """Return the studios that have what a key of ``STUDIOS`` says."""
     return [row["studio_id"] for row in await connection.fetch(STUDIOS[what])]
 
 

@@ -123,7 +123,6 @@ Found = dict[int, FirstResult | None]
 
 
 def claim_rows(claims: Sequence[Claim]) -> str:
-    """Return claims as the rows that ``CLAIMED`` reads."""
     return json_rows(
         {
             "credential_id": each.credential_id,
@@ -192,7 +191,6 @@ async def remember_all(connection: Connection, access: Access, answers: Sequence
 
 
 def answer_rows(answers: Sequence[Answer]) -> str:
-    """Return answers as the rows that ``ANSWERS`` reads."""
     return json_rows(
         {
             "credential_id": each.credential_id,

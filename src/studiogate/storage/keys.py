@@ -101,7 +101,6 @@ async def studio_of_credential(connection: Connection, credential_id: str) -> UU
 
 
 async def lock_credential(connection: Connection, access: Access, credential_id: str) -> Record | None:
-    """Lock a credential and return what may be changed in it."""
     statement = """
         select c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.revoked_at, s.test
         from credentials c join studios s on s.studio_id = c.studio_id

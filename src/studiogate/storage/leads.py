@@ -167,7 +167,6 @@ def _kept(row: Record) -> KeptLead:
 
 
 async def metadata_of(connection: Connection, access: Access, lead_id: str) -> dict[str, object] | None:
-    """Return the metadata of a lead without locking it."""
     return _read(await connection.fetchval(f"{METADATA} id = $2", access.studio_id, lead_id))
 
 

@@ -87,8 +87,7 @@ async def queue(connection: Connection, access: Access, submission_id: UUID, mai
 async def lock_and_count_confirmations(connection: Connection, access: Access, recipient: str) -> int:
     """Lock an address until the commit; return how many confirmations were queued for it within the last hour."""
     await connection.execute(LOCK_RECIPIENT, access.studio_id, recipient)
-    count: int = await connection.fetchval(CONFIRMATIONS_WITHIN_THE_HOUR, access.studio_id, recipient)
-    return count
+    return int(await connection.fetchval(CONFIRMATIONS_WITHIN_THE_HOUR, access.studio_id, recipient))
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, object]]:
@@ -113,7 +112,6 @@ async def silence(connection: Connection) -> None:
 
 
 async def note_worker(connection: Connection, *, sends: bool) -> None:
-    """Record that a worker runs, and whether it has a server for mails."""
     await connection.execute(NOTE_WORKER, sends)
 
 

@@ -217,7 +217,6 @@ async def submissions_of(
 async def read_submission(
     connection: Connection, access: Access, member_id: UUID, submission_id: UUID
 ) -> dict[str, Any] | None:
-    """Return a submission of the member with its answers and the fields of its form."""
     row = await connection.fetchrow(SUBMISSION, access.studio_id, member_id, submission_id)
     return None if row is None else _parsed(row, "data", "fields")
 

@@ -96,7 +96,6 @@ async def lock_member(connection: Connection, access: Access, member_id: UUID) -
 
 
 async def write_profile(connection: Connection, access: Access, member_id: UUID, profile: Profile) -> None:
-    """Write all fields of a locked member."""
     await connection.execute(WRITE, access.studio_id, member_id, *(profile[name] for name in PROFILE))
 
 

@@ -128,7 +128,6 @@ async def record_renewals(
 
 
 async def lock_member_of(connection: Connection, access: Access, membership_id: UUID) -> UUID | None:
-    """Lock the membership's member and return their id; None if there is no such membership."""
     member_id: UUID | None = await connection.fetchval(LOCK_MEMBER, access.studio_id, membership_id)
     if member_id is None and await connection.fetchval(HAS_MEMBERSHIP, access.studio_id, membership_id):
         raise TransactionConflictError("the membership's member was merged into another one")

@@ -60,8 +60,7 @@ async def move_rows(connection: Connection, access: Access, merged_id: UUID, kep
 
 
 async def notes_of(connection: Connection, access: Access, member_id: UUID) -> str:
-    notes: str = await connection.fetchval(NOTES, access.studio_id, member_id)
-    return notes
+    return str(await connection.fetchval(NOTES, access.studio_id, member_id))
 
 
 async def write_standing(
@@ -141,5 +140,4 @@ async def counts(connection: Connection, access: Access, member_id: UUID, email:
 
 
 async def shared_classes(connection: Connection, access: Access, member_id: UUID, other_id: UUID) -> list[Record]:
-    """Return the classes in which both members have a live booking."""
     return await connection.fetch(SHARED_CLASSES, access.studio_id, member_id, other_id)

@@ -59,7 +59,6 @@ async def insert_membership(connection: Connection, access: Access, membership: 
 async def record(
     connection: Connection, access: Access, membership_id: UUID, purchase_id: UUID, price_id: UUID
 ) -> None:
-    """Record by which purchase, and at which price, a membership was sold."""
     statement = "insert into sales (studio_id, membership_id, purchase_id, price_id) values ($1, $2, $3, $4)"
     await connection.execute(statement, access.studio_id, membership_id, purchase_id, price_id)
 
@@ -142,7 +141,6 @@ async def lock_member_of(connection: Connection, access: Access, purchase_id: UU
 
 
 async def find(connection: Connection, access: Access, purchase_id: UUID) -> FoundPurchase:
-    """Return a purchase whose member is locked."""
     (row,) = await connection.fetch(FIND, access.studio_id, purchase_id)
     return FoundPurchase(Paid(*row[:5]), row["membership_id"], row["others_failed"])
 

@@ -28,7 +28,6 @@ class LogFilter(NamedTuple):
 
 
 async def add(connection: Connection, access: Access, keys: Sequence[KeyRequests]) -> None:
-    """Write the requests of some keys of one studio, in one statement."""
     listed = [each for key in keys for each in key.listed]
     last = {id(key.listed[-1]): key.unlisted for key in keys if key.listed}
     await INSERT.rows(

@@ -107,7 +107,6 @@ class PurchaseFilters(NamedTuple):
 async def list_purchases(
     connection: Connection, access: Access, filters: PurchaseFilters, after: UUID | None, limit: int
 ) -> ListPage:
-    """Return a page of purchases, the newest first."""
     places = _places(access, filters.location_id)
     kind = _kind(filters, located=places is not None)
     values = (access.studio_id, limit + 1, places, filters.status, filters.member_id, after)
@@ -115,7 +114,6 @@ async def list_purchases(
 
 
 async def read_purchase(connection: Connection, access: Access, purchase_id: UUID) -> Record | None:
-    """Return a purchase at a permitted location."""
     return await connection.fetchrow(ONE, access.studio_id, 1, access.location_ids, None, None, purchase_id)
 
 

@@ -76,7 +76,6 @@ async def lock_fingerprint(connection: Connection) -> bytes | None:
 
 
 async def write_first(connection: Connection, fingerprint: bytes) -> bytes:
-    """Store the fingerprint unless there is one; return the stored one."""
     await connection.execute(FIRST, fingerprint)
     return await key_fingerprint(connection) or fingerprint
 

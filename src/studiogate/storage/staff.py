@@ -62,7 +62,6 @@ async def lock_studio(connection: Connection, access: Access) -> str | None:
 
 
 async def known_rows(connection: Connection, access: Access, grant: Grant) -> Known:
-    """Return which of the rows that a grant names exist in the studio."""
     row = await connection.fetchrow(KNOWN, access.studio_id, list(grant.location_ids or ()), grant.instructor_id)
     return Known(row["locations"], row["instructors"]) if row is not None else Known((), ())
 
@@ -76,8 +75,7 @@ async def find_role(connection: Connection, access: Access, account_id: UUID) ->
 
 
 async def count_roles(connection: Connection, access: Access) -> int:
-    count: int = await connection.fetchval(COUNT, access.studio_id)
-    return count
+    return int(await connection.fetchval(COUNT, access.studio_id))
 
 
 async def list_staff(connection: Connection, access: Access) -> list[Record]:
@@ -87,12 +85,10 @@ async def list_staff(connection: Connection, access: Access) -> list[Record]:
 
 
 async def owners(connection: Connection, access: Access) -> list[Owner]:
-    """Return the studio's owners who are not disabled."""
     return [Owner(*row) for row in await connection.fetch(OWNERS, access.studio_id)]
 
 
 async def put_role(connection: Connection, access: Access, account_id: UUID, grant: Grant) -> None:
-    """Give an account a role in the studio, or replace the one it has."""
     locations = None if grant.location_ids is None else list(grant.location_ids)
     await connection.execute(PUT, access.studio_id, account_id, grant.role.value, locations, grant.instructor_id)
 

@@ -75,8 +75,7 @@ async def find_studio(connection: Connection, slug: str) -> Record | None:
 
 
 async def slug_of(connection: Connection, access: Access) -> str:
-    slug: str = await connection.fetchval("select slug from studios where studio_id = $1", access.studio_id)
-    return slug
+    return str(await connection.fetchval("select slug from studios where studio_id = $1", access.studio_id))
 
 
 async def any_studio(connection: Connection) -> bool:
@@ -97,9 +96,7 @@ async def country_of(connection: Connection, access: Access) -> str | None:
 
 
 async def currency_of(connection: Connection, access: Access) -> str:
-    """Return the currency of amounts that name none."""
-    currency: str = await connection.fetchval("select currency from studios where studio_id = $1", access.studio_id)
-    return currency
+    return str(await connection.fetchval("select currency from studios where studio_id = $1", access.studio_id))
 
 
 async def create_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> bool:
@@ -160,7 +157,6 @@ async def write_logo(connection: Connection, access: Access, logo: Logo) -> None
 
 
 async def remove_logo(connection: Connection, access: Access) -> bool:
-    """Remove the studio's logo; return whether there was one."""
     return bool(await connection.fetchval(REMOVE_LOGO, access.studio_id))
 
 
@@ -171,6 +167,5 @@ async def find_logo(connection: Connection, studio_slug: str, name: str) -> Logo
 
 
 async def logo_name(connection: Connection, access: Access) -> str | None:
-    """Return the name of the stored logo."""
     name: str | None = await connection.fetchval("select name from studio_logos where studio_id = $1", access.studio_id)
     return name

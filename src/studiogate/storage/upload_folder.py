@@ -46,8 +46,6 @@ def give_to_owner_of_folder(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UploadFolder:
-    """The folder with the files of all studios."""
-
     data: Path
 
     def incoming(self, studio_id: UUID, name: str) -> Path:
@@ -88,7 +86,6 @@ class UploadFolder:
                     yield UUID(path.parent.parent.name), path.name
 
     def has_files(self) -> bool:
-        """Return whether there is any file, whosever it is."""
         return any(not path.is_dir() for path in (self.data / FOLDER).rglob("*"))
 
     def remove_empty_folders(self) -> None:

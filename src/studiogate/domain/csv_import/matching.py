@@ -71,8 +71,6 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A translated row as it was staged."""
-
     line: int
     external_id: str | None
     key: str | None

@@ -12,7 +12,6 @@ DESCRIPTION = (
 
 
 def studio_file_schema() -> Shape:
-    """Return the schema of a studio file."""
     sections = {section.name: {"type": ["array", "null"], "items": _row(section)} for section in SECTIONS}
     return {
         "$schema": DIALECT,

@@ -24,7 +24,6 @@ MISSING = "the file is missing: put it into the folder beside the studio file, u
 
 
 def folder_beside(path: Path) -> Path:
-    """Return the folder with the files of a studio file."""
     return path.parent / f"{path.stem}.files"
 
 

@@ -123,8 +123,6 @@ def conflict_message(conflict: apply.ConflictError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A studio file as the source of an import."""
-
     connection: Connection
     file: BinaryIO
     progress: Progress

@@ -141,7 +141,6 @@ class StudioRow:
         return "id" in self._values
 
     def is_of(self, access: Access) -> bool:
-        """Return whether the row is about the studio of the access."""
         return self.identified and UUID(self._values["id"]) == access.studio_id
 
     def _read(self, row: object) -> None:
@@ -161,7 +160,6 @@ class StudioRow:
         return Setting(**stored | {name: value for name, value in self._given().items() if name in OF_THE_STUDIO})
 
     def _given(self) -> dict[str, Any]:
-        """Return the members that the file gives."""
         mask = self._values.get(GIVEN, 0)
         return {name: value for name, value in self._values.items() if mask & STUDIO.bit(name)}
 
@@ -181,7 +179,6 @@ class StudioRow:
                 self._faults.add(Fault(STUDIO.name, STALE))
 
     def change(self, access: Access) -> RowChange | None:
-        """Return what the file changes in the row."""
         given = {name: value for name, value in self._given().items() if name in apply.STUDIO_COLUMNS}
         given |= {name: json.loads(given[name]) for name in apply.DOCUMENTS if name in given}
         return studio_change(access, self._stored, given)
@@ -192,7 +189,6 @@ class StudioRow:
         return self.exists and change is not None and "policy" in change.fields
 
     async def apply(self, connection: Connection, access: Access) -> Counts:
-        """Insert or change the row."""
         if not self.exists:
             await apply.insert_studio(connection, access, self._values)
             await self._apply_logo(connection, access)

@@ -70,8 +70,6 @@ class Account:
 
 
 class StudioRole(NamedTuple):
-    """One studio of an account, with its role there."""
-
     studio_id: UUID
     slug: str
     role: str
@@ -152,7 +150,6 @@ async def list_accounts(connection: Connection, studio_id: UUID | None) -> list[
 
 
 async def sealed_secrets(connection: Connection) -> list[SealedSecret]:
-    """Lock and return the second factors of all accounts."""
     return [SealedSecret(*row) for row in await connection.fetch(SECRETS)]
 
 

@@ -52,7 +52,6 @@ class StoredLink(NamedTuple):
 async def add(
     connection: Connection, account_id: UUID, purpose: Purpose, token_hash: bytes, life: timedelta
 ) -> datetime:
-    """Store a link; return when it expires."""
     expires_at: datetime = await connection.fetchval(ADD, new_id(), account_id, purpose.value, token_hash, life)
     return expires_at
 

@@ -94,13 +94,10 @@ async def find(connection: Connection, token_hash: bytes) -> Session | None:
 
 
 async def is_known_device(connection: Connection, email: str, device: bytes) -> bool:
-    """Return whether the account with this email has signed in on the device before."""
-    is_known: bool = await connection.fetchval(IS_KNOWN_DEVICE, email, device)
-    return is_known
+    return bool(await connection.fetchval(IS_KNOWN_DEVICE, email, device))
 
 
 async def last_studio(connection: Connection, account_id: UUID) -> UUID | None:
-    """Return the studio that the account's latest session worked in."""
     studio_id: UUID | None = await connection.fetchval(LAST_STUDIO, account_id)
     return studio_id
 
@@ -123,7 +120,6 @@ async def choose_studio(connection: Connection, session_id: UUID, studio_id: UUI
 
 
 async def end(connection: Connection, which: Sessions) -> int:
-    """End sessions; return how many."""
     return affected(await connection.execute(END, which.account_id, which.only, which.but, which.studio_id))
 
 

@@ -187,7 +187,6 @@ def _row(booking: NewBooking) -> dict[str, object]:
 
 
 def _recorded(booking: NewBooking) -> dict[str, object]:
-    """Return what the audit log keeps of a new booking."""
     decision = booking.decision
     return {
         "class_id": str(booking.class_id),

@@ -158,7 +158,6 @@ async def lock_class_of_booking(
 async def lock_class_of_entry(
     connection: Connection, access: Access, entry_id: UUID
 ) -> tuple[ClassSituation, UUID] | None:
-    """Lock the class of a waitlist entry; return it with the entry's member."""
     row = await connection.fetchrow(LOCK_CLASS_OF_ENTRY, access.studio_id, entry_id, access.location_ids)
     return None if row is None else (class_situation(row), row["member_id"])
 

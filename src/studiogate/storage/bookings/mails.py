@@ -156,8 +156,7 @@ class DueMail(NamedTuple):
 
 async def lock_cursor(connection: Connection, access: Access) -> int:
     """Lock the worker's place in the studio's log until the transaction ends; return the last number it has seen."""
-    sequence: int = await connection.fetchval(LOCK_CURSOR, access.studio_id)
-    return sequence
+    return int(await connection.fetchval(LOCK_CURSOR, access.studio_id))
 
 
 async def read_place(connection: Connection, access: Access) -> Place:
@@ -233,8 +232,7 @@ async def last_old_event(
 
 async def dropped(connection: Connection, access: Access, at_most: int) -> list[Record]:
     """Return the mails of the last days that came too late, the newest first."""
-    rows: list[Record] = await connection.fetch(DROPPED, access.studio_id, at_most)
-    return rows
+    return await connection.fetch(DROPPED, access.studio_id, at_most)
 
 
 async def advance(connection: Connection, access: Access, sequence: int) -> None:
@@ -242,7 +240,6 @@ async def advance(connection: Connection, access: Access, sequence: int) -> None
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[DueMail]:
-    """Claim due mails to members until the lease ends."""
     rows = await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)
     return [DueMail(MailKind(row["kind"]), _news(row), row["now"], dict(row)) for row in rows]
 

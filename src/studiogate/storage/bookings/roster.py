@@ -105,7 +105,6 @@ async def seats_of_class(
 
 
 async def waiting_for_class(connection: Connection, access: Access, class_id: UUID, begins: datetime) -> list[Waiting]:
-    """Return the waiting members, by position."""
     rows = await WAITING.rows(connection, **_of_class(access, class_id, begins))
     return [
         Waiting(row["entry_id"], row["booking_id"], row["position"], row["skip_reason"], row["joined_at"], _person(row))
@@ -231,7 +230,6 @@ class ClassAction(NamedTuple):
 
 
 async def placed_bookings(connection: Connection, access: Access, class_id: UUID) -> list[PlacedBooking]:
-    """Return the newest bookings of a class, live or not."""
     rows = await BOOKED.rows(connection, studio=access.studio_id, class_id=class_id)
     return [PlacedBooking(*row) for row in rows]
 

@@ -13,7 +13,6 @@ from studiogate.storage.status_lists import OPEN_ENTRY, SEAT_HOLDING
 async def live_bookings(
     connection: Connection, access: Access, class_id: UUID
 ) -> list[tuple[UUID, UUID, BookingStatus]]:
-    """Return the bookings that are not cancelled, with their members and states."""
     statement = """
         select id, member_id, status from bookings
         where studio_id = $1 and class_id = $2 and status <> 'cancelled' order by created_at, id"""
@@ -30,7 +29,6 @@ async def waiting_bookings(connection: Connection, access: Access, class_id: UUI
 
 
 async def class_and_member_of_entry(connection: Connection, access: Access, entry_id: UUID) -> tuple[UUID, UUID] | None:
-    """Return the class and the member of a waitlist entry that the access may see."""
     statement = """
         select class_id, member_id from waitlist_entries
         where studio_id = $1 and id = $2 and ($3::uuid[] is null or location_id = any($3))"""

@@ -22,13 +22,11 @@ DISK_FULL = "database disk full"
 
 async def is_read_only(connection: Connection) -> bool:
     """Return whether the server accepts no writes: it is a standby, or was set read-only."""
-    answer: bool = await connection.fetchval(READ_ONLY)
-    return answer
+    return bool(await connection.fetchval(READ_ONLY))
 
 
 async def is_standby(connection: Connection) -> bool:
-    answer: bool = await connection.fetchval("select pg_is_in_recovery()")
-    return answer
+    return bool(await connection.fetchval("select pg_is_in_recovery()"))
 
 
 async def problem(database: Database) -> str | None:

@@ -91,8 +91,6 @@ class KeptUpload:
 
 @dataclass(frozen=True, slots=True)
 class FormLinkFacts:
-    """The data from which a link for a member is built."""
-
     studio_id: UUID
     studio_slug: str
     form_slug: str
@@ -129,7 +127,6 @@ async def find_page_member(connection: Connection, access: Access, member_id: UU
 async def kept_uploads(
     connection: Connection, access: Access, form_id: UUID, upload_ids: Sequence[str]
 ) -> dict[str, KeptUpload]:
-    """Return those of the given uploads that wait for a submission of this form, by id."""
     rows = await connection.fetch(UPLOADS, access.studio_id, form_id, upload_ids)
     return {row["id"]: KeptUpload(**dict(row)) for row in rows}
 

@@ -37,8 +37,6 @@ CLAIM = f"""{claimed("form_id")}
 
 @dataclass(frozen=True, slots=True)
 class DueLink:
-    """A claimed mail, and what its text and its link are made from."""
-
     id: UUID
     attempts: int
     form_id: UUID
@@ -63,8 +61,7 @@ async def queue(connection: Connection, access: Access, form_id: UUID, member_id
 
 async def count_within_the_hour(connection: Connection, access: Access, member_id: UUID) -> int:
     """Return how many links were queued for the member within the last hour. The member must be locked."""
-    count: int = await connection.fetchval(WITHIN_THE_HOUR, access.studio_id, member_id)
-    return count
+    return int(await connection.fetchval(WITHIN_THE_HOUR, access.studio_id, member_id))
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[DueLink]:

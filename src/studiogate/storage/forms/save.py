@@ -118,7 +118,6 @@ class StoredForm(NamedTuple):
 
 
 async def insert_form(connection: Connection, access: Access, content: FormContent) -> str | None:
-    """Insert a form; return it in wire form, or None if its slug is taken."""
     wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *content.columns)
     return wire
 

@@ -154,7 +154,6 @@ async def lock_count(connection: Connection, access: Access, form_id: UUID) -> N
 
 
 async def has_submitted(connection: Connection, access: Access, form_id: UUID, email: str) -> bool:
-    """Return whether a verified submission of this form was made with this email."""
     return bool(await connection.fetchval(HAS_SUBMITTED, access.studio_id, form_id, email))
 
 
@@ -172,7 +171,6 @@ async def waiting_uploads(
 
 
 async def find_person(connection: Connection, access: Access, email: str) -> tuple[UUID | None, UUID | None]:
-    """Return the ids of the member and of the lead with this email."""
     row = await connection.fetchrow(PERSON, access.studio_id, email)
     return (row["member_id"], row["lead_id"]) if row else (None, None)
 

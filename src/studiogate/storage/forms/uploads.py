@@ -69,8 +69,6 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file that belongs to a submission."""
-
     filename: str
     content_type: str
     size: int
@@ -103,7 +101,6 @@ async def files_of_submission(connection: Connection, access: Access, submission
 
 
 async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:
-    """Insert an upload; return it in wire form."""
     wire: str = await connection.fetchval(
         INSERT,
         access.studio_id,
@@ -130,13 +127,11 @@ async def discard_uploads(connection: Connection, access: Access, ids: list[str]
 
 
 async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:
-    """Return those of the given files that have a row."""
     return {row["stored_name"] for row in await connection.fetch(KNOWN, access.studio_id, names)}
 
 
 async def page_of_files(
     connection: Connection, access: Access, after: UUID | None, at_most: int
 ) -> list[tuple[UUID, str]]:
-    """Return a page of uploads with the names of their files."""
     rows = await connection.fetch(PAGE, access.studio_id, after, at_most)
     return [(row["id"], row["stored_name"]) for row in rows]

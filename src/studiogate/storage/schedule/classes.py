@@ -35,7 +35,6 @@ MOVE_BOOKINGS = """
 
 
 async def read_stored(connection: Connection, access: Access, class_id: UUID) -> StoredClass:
-    """Return a class that has been locked."""
     row = await connection.fetchrow(STORED, access.studio_id, class_id)
     if row is None:
         raise LookupError(f"no class {class_id}")
@@ -162,25 +161,21 @@ class BookedClass(NamedTuple):
 
 
 async def read_class(connection: Connection, access: Access, class_id: str | UUID) -> ClassDetails | None:
-    """Return a class at a permitted location, or None."""
     row = await connection.fetchrow(CLASS, access.studio_id, class_id, access.location_ids)
     return None if row is None else ClassDetails(dict(row), ZoneInfo(row["timezone"]), row["now"])
 
 
 async def list_series(connection: Connection, access: Access, location_id: UUID, today: date) -> list[dict[str, Any]]:
-    """Return the series of a location that have not ended."""
     rows = await connection.fetch(SERIES_OF_LOCATION, access.studio_id, location_id, today, MAX_SERIES)
     return [dict(row) for row in rows]
 
 
 async def read_series(connection: Connection, access: Access, series_id: str | UUID) -> dict[str, Any] | None:
-    """Return a series at a permitted location, or None."""
     row = await connection.fetchrow(SERIES, access.studio_id, series_id, access.location_ids)
     return None if row is None else dict(row)
 
 
 async def classes_of_series(connection: Connection, access: Access, series_id: UUID, since: date) -> list[BookedClass]:
-    """Return the classes to come of a series from a day on."""
     rows = await connection.fetch(CLASSES_OF_SERIES, access.studio_id, series_id, since)
     return [BookedClass(*row) for row in rows]
 

@@ -58,7 +58,6 @@ async def lock_classes(connection: Connection, access: Access, class_ids: Sequen
 
 
 async def today(connection: Connection, access: Access, location_id: str | UUID | None) -> date:
-    """Return the local date of a location, or of the studio."""
     row = await connection.fetchrow(ZONE, access.studio_id, location_id)
     if row is None:
         raise LookupError("no studio")
@@ -67,7 +66,6 @@ async def today(connection: Connection, access: Access, location_id: str | UUID 
 
 
 async def zone_of(connection: Connection, access: Access, location_id: str | UUID | None) -> ZoneInfo:
-    """Return the time zone of a location, or of the studio if there is none."""
     row = await connection.fetchrow(ZONE, access.studio_id, location_id)
     return ZoneInfo("UTC" if row is None else row["timezone"])
 

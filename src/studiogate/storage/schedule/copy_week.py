@@ -63,7 +63,6 @@ def _next(day: date) -> date:
 
 
 async def read_place(connection: Connection, access: Access, location_id: UUID) -> CopyPlace | None:
-    """Return a permitted location, or None."""
     row = await connection.fetchrow(LOCATION, access.studio_id, location_id, access.location_ids)
     return None if row is None else CopyPlace(ZoneInfo(row["timezone"]), row["active"], row["now"])
 

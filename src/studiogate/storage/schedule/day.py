@@ -124,5 +124,4 @@ async def spots_of_class(connection: Connection, access: Access, class_id: UUID)
 
 
 async def free_spots(connection: Connection, access: Access, class_id: UUID) -> list[Spot]:
-    """Return the spots of a class's room that nobody has."""
     return [Spot(*row) for row in await connection.fetch(FREE_SPOTS, access.studio_id, class_id)]

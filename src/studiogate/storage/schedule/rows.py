@@ -146,14 +146,12 @@ TOUCH = "update classes set visible = visible where studio_id = $1 and id = any(
 
 async def count_classes(connection: Connection, access: Access, kind: str, row_id: UUID) -> int:
     """Return how many classes to come use the row."""
-    found: int = await connection.fetchval(COUNTS[kind], access.studio_id, row_id)
-    return found
+    return int(await connection.fetchval(COUNTS[kind], access.studio_id, row_id))
 
 
 async def count_series(connection: Connection, access: Access, kind: str, row_id: UUID) -> int:
     """Return how many series that have not ended use the row."""
-    found: int = await connection.fetchval(SERIES[kind], access.studio_id, row_id)
-    return found
+    return int(await connection.fetchval(SERIES[kind], access.studio_id, row_id))
 
 
 async def is_used_elsewhere(connection: Connection, access: Access, kind: str, row_id: UUID) -> bool:

@@ -124,8 +124,6 @@ DUE_SERIES = f"""
 
 
 class Series(NamedTuple):
-    """A locked series with what its classes depend on."""
-
     id: UUID
     row: Mapping[str, Any]
     pattern: Pattern
@@ -207,7 +205,6 @@ async def update_classes(
 
 
 async def move_classes(connection: Connection, access: Access, old: UUID, new: UUID, since: date) -> None:
-    """Let the classes of a series from a date on belong to another one."""
     await connection.execute(MOVE_CLASSES, access.studio_id, old, new, since)
 
 
@@ -240,7 +237,6 @@ async def detach(connection: Connection, access: Access, class_ids: Sequence[UUI
 
 
 async def closed_days(connection: Connection, access: Access, location_id: object, days: Days) -> list[Days]:
-    """Return the closures of a location within a range."""
     rows = await connection.fetch(CLOSED, access.studio_id, location_id, days.first, days.last)
     return [Days(row["first_date"], row["last_date"]) for row in rows]
 

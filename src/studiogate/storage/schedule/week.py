@@ -47,8 +47,6 @@ CLOSURES = """
 
 
 class WeekClass(NamedTuple):
-    """A class as the week shows it."""
-
     id: UUID
     title: str
     start_time: datetime
@@ -111,7 +109,6 @@ async def read_elsewhere(
     between: tuple[datetime, datetime],
     instructor_ids: Sequence[UUID],
 ) -> list[Slot]:
-    """Return the classes of these instructors at other locations in this time."""
     rows = await connection.fetch(ELSEWHERE, access.studio_id, list(instructor_ids), *between, location_id)
     return [Slot(*row) for row in rows]
 

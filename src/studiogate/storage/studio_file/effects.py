@@ -149,8 +149,6 @@ PAYMENTS = f"""
 
 
 class PaidMembership(NamedTuple):
-    """A membership and whether one of its purchases is failed."""
-
     id: UUID
     state: MembershipState
     unpaid: bool

@@ -45,7 +45,6 @@ _TYPES_OF_SHAPES = {"boolean": "boolean", "number": "double precision", "object"
 
 
 def type_of(field: Field) -> str:
-    """Return the SQL type of a field's column."""
     shape = SHAPES[field.read]
     if field.read in _TYPES:
         return _TYPES[field.read]
@@ -126,7 +125,6 @@ class Table:
 
     @property
     def title(self) -> str:
-        """The table's name in the file."""
         return self.section.name
 
     @property
@@ -154,7 +152,6 @@ class Table:
 
     @property
     def revised(self) -> bool:
-        """Whether the rows have revisions."""
         return self.section.bit("revision") != 0
 
     @property

@@ -164,5 +164,4 @@ async def create_test(connection: Connection, access: Access, delivery_id: UUID,
 
 
 async def notify_workers(connection: Connection, access: Access, channel: str) -> None:
-    """Notify the workers when this transaction commits."""
     await connection.execute("select pg_notify($1, $2)", channel, str(access.studio_id))

@@ -51,8 +51,7 @@ async def count_live(connection: Connection, access: Access) -> int:
         select count(*) from webhook_endpoints e
         join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
         where e.studio_id = $1 and e.deleted_at is null and owner.revoked_at is null"""
-    counted: int = await connection.fetchval(statement, access.studio_id)
-    return counted
+    return int(await connection.fetchval(statement, access.studio_id))
 
 
 async def create(
