@@ -21,7 +21,6 @@ from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.storage import events as storage
 from studiogate.storage.db.pool import Database
 from studiogate.storage.events import Change, emit
-from studiogate.storage.paging import read_one
 from studiogate.storage.resources import BOOKING, CLASS, PURCHASE, WAITLIST_ENTRY
 from tests.support import attendance
 from tests.support.newest_rows import newest_row

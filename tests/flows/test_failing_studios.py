@@ -78,18 +78,14 @@ def due(what: str) -> Callable[[Any], Awaitable[list[UUID]]]:
 
 NO_FILES = UploadFolder(Path("nowhere"))
 CASES = {
-    "memberships": Case(
-        "memberships", housekeeping.advance_memberships, sql(MEMBERSHIP), due("due memberships")
-    ),
+    "memberships": Case("memberships", housekeeping.advance_memberships, sql(MEMBERSHIP), due("due memberships")),
     "classes": Case(
         "classes",
         housekeeping.announce_class_statuses,
         sql(CLASS, NOT_ANNOUNCED),
         due("due classes"),
     ),
-    "requests": Case(
-        "request_log", housekeeping.forget_old_requests, sql(REQUEST), due("old requests")
-    ),
+    "requests": Case("request_log", housekeeping.forget_old_requests, sql(REQUEST), due("old requests")),
     "mails": Case("mails", housekeeping.forget_mails, sql(MAIL), due("old mails")),
     "uploads": Case(
         "form_uploads",

@@ -219,7 +219,7 @@ FILE_STEPS = {
     "abandoned files settled": settle_abandoned_files,
     "files of erased people removed": remove_erased_files,
 }
-STEPS = {
+STEPS: dict[str, Step] = {
     "expired waitlist entries": expire_waitlists,
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,

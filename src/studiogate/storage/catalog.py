@@ -43,7 +43,6 @@ async def list_products(connection: Connection, access: Access, page: PageReques
     return await read_page(connection, access, PRODUCT, page, filters=[Filter("d.active = {}", active)])
 
 
-
 # The locations to which prices and their products are limited (none: they are sold everywhere), and the class types to
 # which the products are.
 PRICE_LIMITS = """

@@ -1,7 +1,6 @@
 """Number committed events, and create their webhook deliveries."""
 
 from datetime import datetime
-from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection

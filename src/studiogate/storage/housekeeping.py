@@ -35,7 +35,7 @@ _OLD_MAIL = f"status <> 'queued' and created_at < clock_timestamp() - interval '
 _OLD_EVENT = f"created_at <= now() - interval '{events.DAYS_KEPT} days'"
 _OLD_ENTRY = f"occurred_at <= now() - interval '{audit.DAYS_KEPT} days'"
 _OLD_REQUEST = f"occurred_at <= now() - interval '{request_log.KEPT.days} days'"
-_OLD_TOKEN = "claimed_at <= clock_timestamp() - interval '2 days'"
+_OLD_FORM = "claimed_at <= clock_timestamp() - interval '2 days'"
 
 # Housekeeping and the worker only, all studios. Where there is a condition on the time, one index probe per studio.
 STUDIOS: Mapping[str, str] = {
@@ -79,7 +79,7 @@ STUDIOS: Mapping[str, str] = {
             order by r.occurred_at limit 1) due""",
     "old form tokens": f"""
         select studio_id from studios s where exists (
-            select from staff_form_tokens t where t.studio_id = s.studio_id and t.{_OLD_TOKEN})""",
+            select from staff_form_tokens t where t.studio_id = s.studio_id and t.{_OLD_FORM})""",
 }
 
 # Each deletes one batch. $1 studio, $2 how many rows.
@@ -121,7 +121,7 @@ DELETE: Mapping[str, str] = {
             order by occurred_at limit $2 for update skip locked)""",
     "old form tokens": f"""
         delete from staff_form_tokens where studio_id = $1 and (account_id, token) in (
-            select account_id, token from staff_form_tokens where studio_id = $1 and {_OLD_TOKEN} limit $2)""",
+            select account_id, token from staff_form_tokens where studio_id = $1 and {_OLD_FORM} limit $2)""",
 }
 
 

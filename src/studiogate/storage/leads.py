@@ -28,7 +28,6 @@ async def list_leads(
     return await read_page(connection, access, LEAD, page, filters=filters, updated_after=updated_after)
 
 
-
 KEPT = "id, first_name, last_name, phone, source, metadata, status, octet_length(staff_notes) as notes_bytes"
 # Locks the row: concurrent transactions that fill in the same lead run one after the other.
 LOCK = f"select {KEPT} from leads where studio_id = $1 and id = $2 for no key update"

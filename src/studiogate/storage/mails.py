@@ -71,7 +71,6 @@ FAILED = """
     where studio_id = $1 and id = $2 and status = 'queued'"""
 
 
-
 @dataclass(frozen=True, slots=True)
 class QueuedMail:
     kind: str

@@ -191,12 +191,16 @@ async def _page(
     return list_page(await connection.fetch(statements[after is not None], *values, limit + 1, *place), limit)
 
 
-async def ledger_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> ListPage:
+async def ledger_of(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> ListPage:
     """Return lines of the credit ledger, the newest first, each with its booking's class."""
     return await _page(connection, LEDGER, (access.studio_id, member_id, access.location_ids), after, limit)
 
 
-async def bookings_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> ListPage:
+async def bookings_of(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> ListPage:
     """Return bookings in the order in which they were made, the newest first, cancelled ones included."""
     return await _page(connection, BOOKINGS, (access.studio_id, member_id, access.location_ids), after, limit)
 
@@ -221,7 +225,9 @@ async def read_submission(
     return None if row is None else _parsed(row, "data", "fields")
 
 
-async def history_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> ListPage:
+async def history_of(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> ListPage:
     """Return entries of the audit log about the member, the newest first."""
     page = await _page(connection, HISTORY, (access.studio_id, member_id), after, limit)
     return page._replace(rows=[_parsed(row, "changes") for row in page.rows])

@@ -24,7 +24,6 @@ async def list_members(
     return await read_page(connection, access, MEMBER, page, filters=filters, updated_after=updated_after)
 
 
-
 async def list_memberships(
     connection: Connection, access: Access, page: PageRequest, member_id: str, updated_after: datetime | None
 ) -> Page | Refusal:
@@ -37,7 +36,6 @@ async def list_memberships(
         updated_after=updated_after,
         parents=[Parent("select from members m where m.studio_id = $1 and m.id = {}", member_id)],
     )
-
 
 
 INSERT = f"""

@@ -63,7 +63,7 @@ class ListPage(NamedTuple):
 
 
 def list_page(rows: Sequence[Record], limit: int, place: str = "id") -> ListPage:
-    """Return the page of which one row more than ``limit`` was read; the column ``place`` says where the next begins."""
+    """Return a page of which one row too many was read, if there are more; the next begins at the column ``place``."""
     return ListPage(list(rows[:limit]), str(rows[limit - 1][place]) if len(rows) > limit else None)
 
 

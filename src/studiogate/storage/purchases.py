@@ -119,7 +119,6 @@ async def list_purchases(
     return await read_page(connection, access, PURCHASE, page, filters=filters, updated_after=updated_after)
 
 
-
 async def insert(connection: Connection, access: Access, purchase: NewPurchase) -> None:
     await INSERT.rows(
         connection,

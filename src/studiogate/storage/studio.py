@@ -68,7 +68,6 @@ async def list_locations(connection: Connection, access: Access, page: PageReque
     return await read_page(connection, access, LOCATION, page)
 
 
-
 async def find_studio(connection: Connection, slug: str) -> Record | None:
     """Return a studio by its slug. Operators only."""
     return await connection.fetchrow("select studio_id, name, test from studios where slug = $1", slug)

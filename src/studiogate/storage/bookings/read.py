@@ -56,8 +56,6 @@ async def _list(
     )
 
 
-
-
 CANCELLATION = """
     select k.receipt::text from booking_cancellations k
     join bookings b on b.studio_id = k.studio_id and b.id = k.booking_id

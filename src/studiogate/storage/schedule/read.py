@@ -94,15 +94,12 @@ def _at_location(access: Access, location_id: str | None) -> tuple[Sequence[OneO
     return (OneOf("location_id", (location_id,)),), (Parent(exists, location_id, "location_id"),)
 
 
-
 async def list_class_types(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
     return await read_page(connection, access, CLASS_TYPE, page)
 
 
-
 async def list_instructors(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
     return await read_page(connection, access, INSTRUCTOR, page, filters=[ACTIVE_INSTRUCTOR])
-
 
 
 async def list_classes(
@@ -131,7 +128,6 @@ async def list_classes(
         updated_after=wanted.updated_after,
         parents=parents,
     )
-
 
 
 async def list_spots(connection: Connection, access: Access, page: PageRequest, class_id: str) -> Page | Refusal:

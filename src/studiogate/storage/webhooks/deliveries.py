@@ -110,11 +110,10 @@ async def list_deliveries(
     return await read_page(connection, access, DELIVERY, page, filters=[of_endpoint])
 
 
-
 async def redeliver(connection: Connection, access: Access, event_id: str) -> int:
-    return affected(await connection.execute(
-        REDELIVER, access.studio_id, event_id, sorted(access.scopes), access.location_ids
-    ))
+    return affected(
+        await connection.execute(REDELIVER, access.studio_id, event_id, sorted(access.scopes), access.location_ids)
+    )
 
 
 class ReplayedEvents(NamedTuple):
