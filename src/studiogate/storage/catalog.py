@@ -101,18 +101,15 @@ INSERT_PRICE = """
 
 # A limit is replaced whole. Each statement takes the studio, the row and all its ids.
 REPLACE_LIMITS = {
-    "product_locations": (
-        "delete from product_locations where studio_id = $1 and product_id = $2 and location_id <> all($3::uuid[])",
-        "insert into product_locations select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
-    ),
-    "product_class_types": (
-        "delete from product_class_types where studio_id = $1 and product_id = $2 and class_type_id <> all($3::uuid[])",
-        "insert into product_class_types select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
-    ),
-    "price_locations": (
-        "delete from price_locations where studio_id = $1 and price_id = $2 and location_id <> all($3::uuid[])",
-        "insert into price_locations select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
-    ),
+    f"{owner}_{limit}": (
+        f"delete from {owner}_{limit} where studio_id = $1 and {owner}_id = $2 and {column} <> all($3::uuid[])",
+        f"insert into {owner}_{limit} select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
+    )
+    for owner, limit, column in (
+        ("product", "locations", "location_id"),
+        ("product", "class_types", "class_type_id"),
+        ("price", "locations", "location_id"),
+    )
 }
 KNOWN = {
     "location_ids": "select id from locations where studio_id = $1 and id = any($2::uuid[])",

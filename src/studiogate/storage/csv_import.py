@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 
 from studiogate.domain.access import Access
+from studiogate.domain.csv_import.cells import Named
 from studiogate.domain.csv_import.kinds import KINDS, Kind
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
@@ -39,13 +40,14 @@ def _facts(kind: Kind) -> str:
     first_name = "o.first_name" if "first_name" in kind.fields else "null::text"
     return f"""
         select r.n, r.line, r.external_id, r.key, r.member, r.member_email, r.row, r.verdict, r."column", r.reason,
-               coalesce(x.row_id, y.row_id) as known_id, {PRESENT.get(kind.name, "t.id is not null")} as known_exists,
+               coalesce(x.row_id, y.row_id)::text as known_id,
+               {PRESENT.get(kind.name, "t.id is not null")} as known_exists,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = x.row_id
                 and e.source = $2 and e.kind = $3 order by e.created_at, e.external_id limit 1) as known_own_id,
-               o.id as owner_id, {first_name} as owner_name,
+               o.id::text as owner_id, {first_name} as owner_name,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = o.id and e.source = $2
                 and e.kind = $3 order by e.external_id limit 1) as owner_external_id,
-               w.first_line, w.key_rows, w.key_line, q.id as member_id, p.id as email_member_id
+               w.first_line, w.key_rows, w.key_line, q.id::text as member_id, p.id::text as email_member_id
         from csv_rows r
         join (select n, first_value(line) over (partition by verdict is null, external_id order by n) as first_line,
                      count(*) over (partition by verdict is null, key) as key_rows,
@@ -88,12 +90,12 @@ KEEP_IDS = """
     on conflict (studio_id, source, kind, external_id) do nothing"""
 
 NAMED = """
-    select 'location' as kind, id, array[name] as names, null::uuid as location_id, timezone
+    select 'location' as kind, id::text, array[name] as names, null as location_id, timezone
     from locations where studio_id = $1
-    union all select 'room', id, array[name], location_id, null from rooms where studio_id = $1
-    union all select 'class_type', id, array[name], null, null from class_types where studio_id = $1
-    union all select 'instructor', id, array[name], null, null from instructors where studio_id = $1
-    union all select 'product', d.id, array[d.key, d.name] || array(
+    union all select 'room', id::text, array[name], location_id::text, null from rooms where studio_id = $1
+    union all select 'class_type', id::text, array[name], null, null from class_types where studio_id = $1
+    union all select 'instructor', id::text, array[name], null, null from instructors where studio_id = $1
+    union all select 'product', d.id::text, array[d.key, d.name] || array(
         select e.external_id from external_ids e
         where e.studio_id = $1 and e.row_id = d.id and e.source = $2 and e.kind = 'products'), null, null
     from products d where d.studio_id = $1"""
@@ -185,11 +187,6 @@ async def counts(connection: Connection) -> dict[str, int]:
     return {row["verdict"]: row["rows"] for row in rows}
 
 
-async def studio_values(connection: Connection, access: Access) -> Record | None:
-    statement = "select currency, country, timezone from studios where studio_id = $1"
-    return await connection.fetchrow(statement, access.studio_id)
-
-
-async def named_rows(connection: Connection, access: Access, source: str) -> list[Record]:
+async def named_rows(connection: Connection, access: Access, source: str) -> list[Named]:
     """Return what the rows of a file may name: locations, rooms, class types, instructors and products."""
-    return await connection.fetch(NAMED, access.studio_id, source)
+    return [Named(*row) for row in await connection.fetch(NAMED, access.studio_id, source)]

@@ -17,21 +17,10 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import DAYS_KEPT, EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.storage import resources
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
-from studiogate.storage.resources import (
-    BOOKING,
-    CLASS,
-    ENDPOINT,
-    FORM,
-    LEAD,
-    MEMBER,
-    MEMBERSHIP,
-    PURCHASE,
-    SUBMISSION,
-    WAITLIST_ENTRY,
-)
 from studiogate.storage.status_lists import ATTENDABLE
 
 NOWHERE = UUID(int=0)
@@ -54,23 +43,23 @@ class _Subject:
 
 
 SUBJECTS: Mapping[str, _Subject] = {
-    "booking": _Subject(BOOKING),
-    "waitlist_entry": _Subject(WAITLIST_ENTRY),
+    "booking": _Subject(resources.BOOKING),
+    "waitlist_entry": _Subject(resources.WAITLIST_ENTRY),
     # Readers of a published form also see the event of its withdrawal, which has the content as it was published.
     "form": _Subject(
-        FORM,
+        resources.FORM,
         f"""case when 'published' in (f.status, given.previous_attributes::json ->> 'status') then '{{}}'::text[]
             else array['{Scope.FORMS_WRITE.value}'] end""",
     ),
-    "form_submission": _Subject(SUBMISSION),
-    "lead": _Subject(LEAD),
-    "member": _Subject(MEMBER),
-    "membership": _Subject(MEMBERSHIP),
-    "purchase": _Subject(PURCHASE),
-    "class": _Subject(CLASS),
+    "form_submission": _Subject(resources.SUBMISSION),
+    "lead": _Subject(resources.LEAD),
+    "member": _Subject(resources.MEMBER),
+    "membership": _Subject(resources.MEMBERSHIP),
+    "purchase": _Subject(resources.PURCHASE),
+    "class": _Subject(resources.CLASS),
     # An event has one place, so only unrestricted readers see events of an endpoint for several locations.
     "webhook_endpoint": _Subject(
-        ENDPOINT, "e.owner_scopes", "case cardinality(e.owner_locations) when 1 then e.owner_locations[1] end"
+        resources.ENDPOINT, "e.owner_scopes", "case cardinality(e.owner_locations) when 1 then e.owner_locations[1] end"
     ),
 }
 

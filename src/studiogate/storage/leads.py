@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -92,8 +93,7 @@ class KeptLead:
     notes_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeadChange:
+class LeadChange(NamedTuple):
     """The values that an update sets; None leaves a value unchanged. ``metadata`` is replaced as a whole; a phone can
     also be removed."""
 
@@ -185,18 +185,7 @@ async def fill_lead(connection: Connection, access: Access, lead_id: UUID, conta
 
 async def change_lead(connection: Connection, access: Access, lead_id: UUID, change: LeadChange) -> None:
     metadata = None if change.metadata is None else json.dumps(dict(change.metadata))
-    await connection.execute(
-        CHANGE,
-        access.studio_id,
-        lead_id,
-        change.first_name,
-        change.last_name,
-        change.sets_phone,
-        change.phone,
-        change.status,
-        change.note,
-        metadata,
-    )
+    await connection.execute(CHANGE, access.studio_id, lead_id, *change[:-1], metadata)
 
 
 async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, object]) -> None:

@@ -169,11 +169,10 @@ async def read_place(connection: Connection, access: Access) -> Place:
 async def read_news(connection: Connection, access: Access, after: int, until: int) -> list[MailedEvent]:
     """Return the events in a range of numbers that could be worth a mail, with the present state of their bookings."""
     types = [each.value for each in MAILED_TYPES]
-    return [_mailed_event(row) for row in await connection.fetch(NEWS, access.studio_id, after, until, types)]
-
-
-def _mailed_event(row: Record) -> MailedEvent:
-    return MailedEvent(_news(row), Recipient(row["booking_id"], row["member_id"]) if row["has_email"] else None)
+    return [
+        MailedEvent(_news(row), Recipient(row["booking_id"], row["member_id"]) if row["has_email"] else None)
+        for row in await connection.fetch(NEWS, access.studio_id, after, until, types)
+    ]
 
 
 def _news(row: Record) -> News:

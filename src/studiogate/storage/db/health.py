@@ -1,15 +1,7 @@
 """Check whether the database can serve requests."""
 
-from studiogate.storage.db import migrate
-from studiogate.storage.db.pool import (
-    Connection,
-    Database,
-    DatabaseFullError,
-    DatabaseUnavailableError,
-    OverloadedError,
-    PoolerError,
-    ReadOnlyDatabaseError,
-)
+from studiogate.storage.db import failures, migrate
+from studiogate.storage.db.pool import Connection, Database
 
 READ_ONLY = "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"
 
@@ -41,13 +33,13 @@ async def problem(database: Database) -> str | None:
                 await connection.execute(FEW_MEMORY)
                 await connection.execute(FILL_A_FILE)
             return None
-    except DatabaseFullError:
+    except failures.DatabaseFullError:
         return DISK_FULL
-    except ReadOnlyDatabaseError:
+    except failures.ReadOnlyDatabaseError:
         return "database read-only"
-    except PoolerError:
+    except failures.PoolerError:
         return "connection pooler not configured"
-    except (DatabaseUnavailableError, OverloadedError):
+    except (failures.DatabaseUnavailableError, failures.OverloadedError):
         return "database unavailable"
     except migrate.MigrationError:
         return "migrations differ"

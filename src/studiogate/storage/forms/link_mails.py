@@ -11,7 +11,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.forms.settings import FormSettings, read_settings
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
 
@@ -66,8 +66,5 @@ async def count_within_the_hour(connection: Connection, access: Access, member_i
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[DueLink]:
     """Claim due mails with a link to a form until the lease ends; return them with everything that they need."""
-    return [_due_link(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
-
-
-def _due_link(row: Record) -> DueLink:
-    return DueLink(**dict(row) | {"settings": read_settings(json.loads(row["settings"]))})
+    rows = await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)
+    return [DueLink(**{**row, "settings": read_settings(json.loads(row["settings"]))}) for row in rows]

@@ -131,16 +131,8 @@ async def find_form(connection: Connection, access: Access, form_id: str | UUID)
 def _situation(row: Any) -> FormSituation | None:
     if row is None:
         return None
-    return FormSituation(
-        row["id"],
-        row["status"],
-        row["version"],
-        row["title"],
-        [each for each in json.loads(row["fields"]) if isinstance(each, dict)],
-        read_settings(json.loads(row["settings"])),
-        row["country"],
-        row["now"],
-    )
+    fields = [each for each in json.loads(row["fields"]) if isinstance(each, dict)]
+    return FormSituation(**{**row, "fields": fields, "settings": read_settings(json.loads(row["settings"]))})
 
 
 async def lock_linked_member(connection: Connection, access: Access, member_id: UUID) -> bool:

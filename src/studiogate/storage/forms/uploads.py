@@ -1,6 +1,7 @@
 """The rows of uploaded files."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -56,8 +57,7 @@ PAGE = """
 KNOWN = "select stored_name from form_uploads where studio_id = $1 and stored_name = any($2)"
 
 
-@dataclass(frozen=True, slots=True)
-class NewUpload:
+class NewUpload(NamedTuple):
     form_id: str | UUID
     field_key: str
     filename: str
@@ -101,19 +101,7 @@ async def files_of_submission(connection: Connection, access: Access, submission
 
 
 async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:
-    wire: str = await connection.fetchval(
-        INSERT,
-        access.studio_id,
-        new_id(),
-        made.form_id,
-        made.field_key,
-        made.filename,
-        made.content_type,
-        made.size,
-        made.sha256,
-        made.stored_name,
-    )
-    return wire
+    return str(await connection.fetchval(INSERT, access.studio_id, new_id(), *made))
 
 
 async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:

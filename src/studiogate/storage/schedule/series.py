@@ -132,16 +132,9 @@ class Series(NamedTuple):
     now: datetime
 
 
-def _series(row: Record) -> Series:
-    pattern = Pattern(
-        frozenset(row["weekdays"]),
-        row["local_start"],
-        row["minutes"],
-        row["every_weeks"],
-        row["first_date"],
-        row["last_date"],
-    )
-    return Series(row["id"], dict(row), pattern, ZoneInfo(row["timezone"]), row["schedule_weeks_ahead"], row["now"])
+def pattern_of(row: Record) -> Pattern:
+    rest = (row[name] for name in ("local_start", "minutes", "every_weeks", "first_date", "last_date"))
+    return Pattern(frozenset(row["weekdays"]), *rest)
 
 
 async def lock_series(connection: Connection, access: Access, series_id: UUID) -> Series | None:
@@ -149,7 +142,10 @@ async def lock_series(connection: Connection, access: Access, series_id: UUID) -
     if await connection.fetchrow(LOCK, access.studio_id, series_id, access.location_ids) is None:
         return None
     row = await connection.fetchrow(READ, access.studio_id, series_id)
-    return None if row is None else _series(row)
+    if row is None:
+        return None
+    zone = ZoneInfo(row["timezone"])
+    return Series(row["id"], dict(row), pattern_of(row), zone, row["schedule_weeks_ahead"], row["now"])
 
 
 async def lock_all(connection: Connection, access: Access, location_id: UUID | None) -> list[UUID]:

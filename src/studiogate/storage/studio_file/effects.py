@@ -18,9 +18,8 @@ from studiogate.domain.memberships import MembershipState
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import affected
 from studiogate.storage.memberships import STATE, read_row
-from studiogate.storage.record_invariants import AGREES
+from studiogate.storage.record_invariants import AGREES, STARTS, WANTED, start_rows
 from studiogate.storage.schedule.rows import TO_COME
-from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
 from studiogate.storage.status_lists import OPEN_ENTRY, SEAT_HOLDING
 
 PREPARE = """

@@ -36,12 +36,12 @@ CLAIM = f"""
     ), claimed as (
         update webhook_deliveries d set claim = $5, due_at = now() + $6::interval from due
         where d.studio_id = $1 and d.id = due.id
-        returning d.studio_id, d.id, d.endpoint_id, d.event_id, d.body, d.attempts
+        returning d.studio_id, d.id, d.claim, d.endpoint_id, d.event_id, d.body, d.attempts
     )
-    select claimed.id, claimed.endpoint_id, claimed.attempts, e.url, e.secret,
+    select claimed.id, claimed.claim, claimed.endpoint_id, claimed.attempts, e.url, e.secret,
            array(select still.secret from ({REPLACED_SECRETS}) still order by still.ends desc) as replaced_secrets,
+           coalesce(claimed.event_id, claimed.id)::text as message_id,
            coalesce(claimed.body, (select row_to_json(w)::text from (select {EVENT.columns}) w)) as body,
-           coalesce(claimed.event_id, claimed.id) as message_id,
            case when v.id is null then owner.revoked_at is null else {VISIBLE} end as visible
     from claimed
     join webhook_endpoints e on e.studio_id = $1 and e.id = claimed.endpoint_id
@@ -99,21 +99,7 @@ async def claim(
     """Lease due deliveries of one studio, for at most ``places`` concurrent attempts per endpoint."""
     busy = list(under_way), list(under_way.values())
     rows = await connection.fetch(CLAIM, access.studio_id, *busy, places, token, LEASE, FAILING_SLOWS)
-    return [
-        Claimed(
-            row["id"],
-            token,
-            row["endpoint_id"],
-            row["attempts"],
-            row["url"],
-            row["secret"],
-            row["replaced_secrets"],
-            str(row["message_id"]),
-            row["body"],
-            row["visible"],
-        )
-        for row in rows
-    ]
+    return [Claimed(*row) for row in rows]
 
 
 async def settle(connection: Connection, access: Access, outcomes: Sequence[Settled]) -> None:
