@@ -22,10 +22,10 @@ async def check(
 ) -> None:
     """Add all faults that the database can find to those of the individual rows. With ``overwrite``, rows that have
     changed since the export are no faults."""
-    await _run(connection, access, (*_queries(tables), *(() if overwrite else _stale(tables))), faults)
+    await _add_found(connection, access, (*_queries(tables), *(() if overwrite else _stale(tables))), faults)
 
 
-async def _run(connection: Connection, access: Access, queries: Iterable[str], faults: Faults) -> None:
+async def _add_found(connection: Connection, access: Access, queries: Iterable[str], faults: Faults) -> None:
     for query in queries:
         statement = f"""
             select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
@@ -242,4 +242,4 @@ async def find_warnings(connection: Connection, access: Access, warnings: Faults
     await connection.execute(CHANGED_CLASSES)
     await connection.execute(OTHER_CLASSES, access.studio_id)
     await connection.execute(INDEX_SCHEDULE)
-    await _run(connection, access, WARNINGS, warnings)
+    await _add_found(connection, access, WARNINGS, warnings)
