@@ -103,10 +103,8 @@ def preset_names() -> list[str]:
 
 
 def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapping:
-    """Return a preset by its name, or a mapping file by its path; ``dates`` are further date formats.
-
-    Raises WrongMappingError, which also says that there is no such file.
-    """
+    """Return a preset by its name, or a mapping file by its path; ``dates`` are further date formats. Raise
+    WrongMappingError, also if there is no such file."""
     if name in _presets():
         mapping = parse_mapping(_presets()[name], name, kind, dates)
         # The generic file need not name columns that are called like their fields.

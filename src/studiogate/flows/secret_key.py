@@ -41,7 +41,7 @@ async def agree(connection: Connection, key: bytes) -> bytes:
 async def prepare(connection: Connection, choose: Choose) -> None:
     """Choose the next key without using it yet."""
     async with transaction_on(connection):
-        choose(await secret_key.lock_fingerprint(connection))
+        choose(await secret_key.key_fingerprint(connection, "update"))
 
 
 async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rotated | None:
@@ -49,7 +49,7 @@ async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rota
     that cannot be opened stays as it is: its endpoint has to rotate it. So does a second factor: an operator has to
     remove it."""
     async with transaction_on(connection):
-        keys = choose(await secret_key.lock_fingerprint(connection))
+        keys = choose(await secret_key.key_fingerprint(connection, "update"))
         if keys is None:
             return None
         old, new = Sealer(lambda: keys), Sealer(lambda: keys[-1:])
@@ -101,7 +101,7 @@ async def seal_links(database: Database, sealer: Sealer) -> int:
         studios = await secret_key.studios_with_unsealed_links(connection, AT_ONCE)
     for studio_id in studios:
         async with database.transaction() as connection:
-            sealer.use(await secret_key.share_fingerprint(connection))
+            sealer.use(await secret_key.key_fingerprint(connection, "share"))
             stored = await secret_key.lock_link_secret(connection, studio_id)
             if stored is not None and not is_sealed_link(stored):
                 sealed = sealer.seal(stored, link_purpose(studio_id))

@@ -47,7 +47,7 @@ async def create(
     if await endpoints.count_live(connection, access) >= MAX_ENDPOINTS:
         return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAX_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()
-    sealer.use(await secret_key.share_fingerprint(connection))
+    sealer.use(await secret_key.key_fingerprint(connection, "share"))
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)
     await record_creation(connection, access, "webhook_endpoint.create", Subject(KIND, endpoint_id))
@@ -113,7 +113,7 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     secret = new_secret()
-    sealer.use(await secret_key.share_fingerprint(connection))
+    sealer.use(await secret_key.key_fingerprint(connection, "share"))
     await endpoints.rotate(
         connection, access, endpoint_id, sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     )

@@ -55,8 +55,7 @@ class OwnStudio(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The studio and the person, as the shell of a page names them. ``locations`` are those that the person's role
-    permits."""
+    """The studio and the person, as a page names them, and the locations that the person's role permits."""
 
     name: str
     slug: str

@@ -46,8 +46,7 @@ async def any_unnumbered(connection: Connection, access: Access) -> bool:
 
 
 async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
-    """Number committed events in the studio's log and create their deliveries; return how many events. Must run inside
-    a transaction."""
+    """Number committed events in the studio's log and create their deliveries, in a transaction; return how many."""
     await lock_head(connection, access)
     return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
 

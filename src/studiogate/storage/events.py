@@ -156,8 +156,7 @@ def _with_scopes(access: Access) -> Filter:
 
 
 async def list_events(connection: Connection, access: Access, page: PageRequest, pattern: str | None) -> Page | Refusal:
-    """Return a page of events. It reads one index range per type, and per place for restricted keys, so that events
-    which a key may not see are never scanned."""
+    """Return a page of events, read along one index range per type, and per place for restricted keys."""
     readable = readable_types(access.scopes)
     wanted = readable if pattern is None else [each for each in types_of([pattern]) if each in readable]
     ranges = []

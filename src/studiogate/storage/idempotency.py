@@ -93,8 +93,7 @@ class IdempotencyKey(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The key of one request in a batch, if it has one, and what it is about: a class, and the member who books or the
-    booking to cancel."""
+    """The key of one request in a batch, and its class, with the member who books or the booking to cancel."""
 
     credential_id: str
     key: str | None
@@ -175,8 +174,7 @@ async def wait_for_key(connection: Connection, access: Access, key: str) -> None
 
 
 def _lock_number(credential_id: str, key: str) -> int:
-    """Return the key's advisory lock number. Credential ids are unique across studios. Two keys with the same number
-    would only wait for each other."""
+    """Return the key's advisory lock number. Two keys with the same number would only wait for each other."""
     return int.from_bytes(hashlib.blake2b(f"{credential_id} {key}".encode(), digest_size=8).digest(), signed=True)
 
 

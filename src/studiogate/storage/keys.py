@@ -49,11 +49,8 @@ async def read_key(connection: Connection, access: Access) -> str | None:
 
 
 async def record_use(connection: Connection, used_at: Mapping[str, datetime]) -> None:
-    """Store the last use of many credentials. Must run inside a transaction.
-
-    They are locked first, in order of their ids: an UPDATE of many rows promises no order, and two processes that note
-    the same keys would deadlock.
-    """
+    """Store the last use of many credentials, in a transaction. They are locked first, by id: an UPDATE of many rows
+    promises no order, and two processes that note the same keys would deadlock."""
     await connection.execute(
         "select from credentials where id = any($1::text[]) order by id for no key update", list(used_at)
     )
@@ -134,10 +131,8 @@ async def change_credential(
 async def rotate_secret(
     connection: Connection, access: Access, credential_id: str, secret: bytes, overlap: timedelta
 ) -> datetime | None:
-    """Add a secret; earlier ones expire after the overlap, or at their own expiry if that comes first.
-
-    Return when the last of the earlier ones expires: together with the key itself, if that comes first.
-    """
+    """Add a secret; earlier ones expire after the overlap, or at their own expiry if that comes first. Return when the
+    last of them expires, or the key itself, if that comes first."""
     ends: datetime | None = await connection.fetchval(
         """
         with ended as (

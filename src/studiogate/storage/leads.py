@@ -94,8 +94,7 @@ class KeptLead:
 
 
 class LeadChange(NamedTuple):
-    """The values that an update sets; None leaves a value unchanged. ``metadata`` is replaced as a whole; a phone can
-    also be removed."""
+    """The values that an update sets; None leaves one unchanged. ``metadata`` is replaced; a phone can be removed."""
 
     first_name: str | None = None
     last_name: str | None = None

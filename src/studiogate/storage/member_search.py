@@ -111,10 +111,8 @@ class _Words(NamedTuple):
 
 
 async def find(connection: Connection, access: Access, text: str, limit: int) -> Sequence[Record]:
-    """Return the members that the text describes, at most ``limit``; without a text, the first ones by name.
-
-    If the indexes find nobody, all members of the studio are searched for parts of words.
-    """
+    """Return the members that the text describes; without a text, the first ones by name. If the indexes find nobody,
+    all members of the studio are searched for parts of words."""
     text = text.strip()[:MAX_CHARACTERS]
     member_id = parse_id(text)
     if member_id is not None:

@@ -86,8 +86,7 @@ class EventListeners:
         self._closed = False
 
     async def wait(self, studio_id: UUID, seconds: float) -> bool:
-        """Return True after a notification or when the time is up; return False at once if too many readers wait or the
-        process is shutting down."""
+        """Return True after a notification or when the time is up, False if too many wait or the process is ending."""
         if self._closed or self._count >= MAX_WAITING:
             return False
         self._listener.start()

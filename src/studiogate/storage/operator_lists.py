@@ -194,6 +194,5 @@ async def studios(connection: Connection, after: str | None, limit: int) -> Sequ
 
 
 async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UUID]:
-    """Return the studios that have a row of this kind with this id. Ids are unique per studio, so there can be more
-    than one. Operators only."""
+    """Return the studios that have a row of this kind with this id, which is unique per studio. Operators only."""
     return [row["studio_id"] for row in await connection.fetch(OWNERS[kind.replace(" ", "_")], row_id)]

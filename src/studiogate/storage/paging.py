@@ -45,10 +45,8 @@ class OneOf(NamedTuple):
 
 
 class Parent(NamedTuple):
-    """A row that must exist, otherwise the answer is not_found; the condition has {} for its id.
-
-    ``param`` is the query parameter that names it; None if the path names it.
-    """
+    """A row that must exist, or the answer is not_found; the condition has {} for its id. ``param`` is the query
+    parameter that names it; None if the path does."""
 
     exists: str
     id: object

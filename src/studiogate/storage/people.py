@@ -162,8 +162,7 @@ async def lock_emails(connection: Connection, access: Access, emails: Sequence[s
 
 
 async def rows_of_person(connection: Connection, access: Access, member_id: UUID, email: str | None) -> PersonRows:
-    """Return the ids of everything that a member has. The member and the email must be locked; leads are locked
-    here."""
+    """Return the ids of everything that a member has, and lock the leads. The member and the email must be locked."""
     studio = access.studio_id
     leads = _ids(await connection.fetch(LOCK_LEADS_OF_PERSON, studio, member_id, email))
     submissions = await _submissions(connection, access, member_id, email, leads)

@@ -1,12 +1,13 @@
 """The secret key that all processes of an installation must share; the database knows only its fingerprint."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from studiogate.storage.db.pool import Connection
 
-FINGERPRINT = "select key_fingerprint from deployment"
+_FINGERPRINT = "select key_fingerprint from deployment"
+FINGERPRINTS = {None: _FINGERPRINT, "share": f"{_FINGERPRINT} for share", "update": f"{_FINGERPRINT} for update"}
 # An installation without studios has no process of an earlier release, which could not read sealed link secrets.
 FIRST = """
     insert into deployment (key_fingerprint, seals_links) select $1, not exists (select from studios)
@@ -57,21 +58,11 @@ class SealedAnswer(NamedTuple):
     body: bytes
 
 
-async def key_fingerprint(connection: Connection) -> bytes | None:
-    """Return the fingerprint of the key that this database's secrets are sealed with; None before the first start."""
-    found: bytes | None = await connection.fetchval(FINGERPRINT)
-    return found
+async def key_fingerprint(connection: Connection, lock: Literal["share", "update"] | None = None) -> bytes | None:
+    """Return the fingerprint of the key that this database's secrets are sealed with; None before the first start.
 
-
-async def share_fingerprint(connection: Connection) -> bytes | None:
-    """Return the fingerprint, in a transaction that seals something: a rotation waits until it has ended."""
-    found: bytes | None = await connection.fetchval(FINGERPRINT + " for share")
-    return found
-
-
-async def lock_fingerprint(connection: Connection) -> bytes | None:
-    """Return the fingerprint, in a rotation: transactions that seal something wait until it has ended."""
-    found: bytes | None = await connection.fetchval(FINGERPRINT + " for update")
+    With a lock on it, a rotation (update) and transactions that seal something (share) wait for each other."""
+    found: bytes | None = await connection.fetchval(FINGERPRINTS[lock])
     return found
 
 

@@ -55,8 +55,7 @@ class StoredRole(NamedTuple):
 
 
 async def lock_studio(connection: Connection, access: Access) -> str | None:
-    """Lock the studio's row and return its slug: changes of its staff are made one after the other, so that two owners
-    cannot remove each other."""
+    """Lock the studio's row, so that two owners cannot remove each other; return its slug."""
     slug: str | None = await connection.fetchval(LOCK_STUDIO, access.studio_id)
     return slug
 
@@ -79,8 +78,7 @@ async def count_roles(connection: Connection, access: Access) -> int:
 
 
 async def list_staff(connection: Connection, access: Access) -> list[Record]:
-    """Return the accounts of the studio with their roles; there are at most MAX_STAFF. ``locations`` are the names
-    of those that a role is limited to."""
+    """Return the accounts of the studio with their roles, and the names of the locations to which these are limited."""
     return list(await connection.fetch(LIST, access.studio_id))
 
 

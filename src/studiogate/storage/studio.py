@@ -108,10 +108,8 @@ async def lock_studio(connection: Connection, access: Access) -> Record | None:
 
 
 async def update_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> bool:
-    """Replace the given columns; return False if another studio has the slug.
-
-    Raise TransactionConflictError if one takes it at this moment: the transaction is then repeated.
-    """
+    """Replace the given columns; return False if another studio has the slug. Raise TransactionConflictError if one
+    takes it at this moment: the transaction is then repeated."""
     if await connection.fetchval(SLUG_TAKEN, access.studio_id, values.get("slug")):
         return False
     try:

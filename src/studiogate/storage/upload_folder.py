@@ -37,8 +37,7 @@ class DiskFullError(Exception):
 
 
 def give_to_owner_of_folder(path: Path) -> None:
-    """Make what root has created (a command, or the start of the service) readable for the account of the service,
-    which owns the folder."""
+    """Make what root has created readable for the account of the service, which owns the folder."""
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.chown(path, owner.st_uid, owner.st_gid)

@@ -145,8 +145,7 @@ def _without_email(row: Translated, facts: Facts, mapping: ColumnMapping, reason
 
 
 def _member_fault(row: Translated, facts: Facts, values: dict[str, object]) -> Decision | None:
-    """Fill in the member. The external id decides, because the email may be a family's; return a fault if neither is
-    known."""
+    """Fill in the member, by the external id first: the email may be a family's. Return a fault if neither is known."""
     found = facts.member_id or facts.email_member_id
     if found is None and (row.member or row.member_email):
         field = "member" if row.member else "member_email"

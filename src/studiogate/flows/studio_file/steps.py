@@ -142,7 +142,11 @@ class Import:
     async def _apply(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> Outcome:
         announced, own = studio.exists, studio.change(access)
         if self._options.on_change is not None:
-            await outcome.show_changes(self._connection, access, own, tables, self._options.on_change)
+            if own is not None:
+                self._options.on_change(own)
+            for table in tables:
+                async for change in diff.row_changes(self._connection, access, table):
+                    self._options.on_change(change)
         if announced:
             await follow.prepare(self._connection, access)
             await outcome.record_rows(self._connection, access, own, tables)

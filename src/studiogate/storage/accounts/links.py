@@ -62,9 +62,8 @@ async def find(connection: Connection, token_hash: bytes) -> StoredLink | None:
 
 
 async def use_all(connection: Connection, account_id: UUID) -> None:
-    """Use up every link of an account, also those that are still to be mailed: whoever used one has no need of the
-    others, and nobody else may have them. The mails come first: a worker that has just claimed one has made its link
-    when we get the row."""
+    """Use up every link of an account, also those still to be mailed. The mails come first: a worker that has just
+    claimed one has made its link when we get the row."""
     await connection.execute(DROP_MAILS, account_id, NOT_NEEDED)
     await connection.execute(USE, account_id)
 

@@ -235,7 +235,6 @@ async def placed_bookings(connection: Connection, access: Access, class_id: UUID
 
 
 async def actions_on(connection: Connection, access: Access, subject_ids: list[UUID]) -> list[ClassAction]:
-    """Return the newest audit entries about any of the subjects, newest first, without those of partners: the bookings
-    themselves say what partners did."""
+    """Return the newest audit entries about the subjects, newest first, without those of partners."""
     rows = await ACTIONS.rows(connection, studio=access.studio_id, subjects=subject_ids)
     return [ClassAction(*row) for row in rows]

@@ -52,8 +52,7 @@ async def set_booking_status(connection: Connection, access: Access, booking_id:
 
 
 async def classes_with_expired_waitlist(connection: Connection) -> list[tuple[UUID, UUID]]:
-    """Return (studio, class) of classes that have begun and still have waiting members. Housekeeping only, all
-    studios."""
+    """Return (studio, class) of classes that have begun and still have waiting members. Housekeeping only."""
     rows = await connection.fetch(
         "select studio_id, id from classes where waitlist_count > 0 and start_time <= clock_timestamp() limit 500"
     )

@@ -47,8 +47,7 @@ class Servers:
         self._poolers: set[Server] = set()
 
     async def connect(self, session: Mapping[str, str], target: str = "primary") -> Connection:
-        """Connect to the first server that answers in time and has the wanted role. ``target_session_attrs`` in the URL
-        takes precedence over ``target``."""
+        """Connect to the first server that answers in time and has the wanted role; the URL's own takes precedence."""
         problems: list[str] = []
         kind = failures.DatabaseUnavailableError
         for index in sorted(range(len(self._servers)), key=lambda index: index != self._first):

@@ -55,11 +55,8 @@ def conflicts() -> Iterator[None]:
 
 
 async def analyze_tables(connection: Connection, tables: Iterable[Table]) -> None:
-    """Analyze the tables after an import: until autovacuum does so, a minute later, PostgreSQL may read a whole studio
-    to find a row.
-
-    The import is complete by then, so a failure here is ignored.
-    """
+    """Analyze the tables after an import: until autovacuum does so, PostgreSQL may read a whole studio to find a row.
+    The import is complete by then, so a failure here is ignored."""
     with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
         for table in tables:
             await connection.execute(f"analyze {table.name}")

@@ -49,8 +49,7 @@ OVERBOOKED = f"""
 
 
 def _held_twice(what: str, message: str) -> str:
-    """Return the check for a value that two bookings hold. Stored bookings come first, so that the fault is reported
-    for the file's row."""
+    """Return the check for a value that two bookings hold: stored ones first, so that the fault is the file's."""
     return f"""
         select n, place || '.{what}', '{message}: ' || coalesce(first_place, 'booking ' || first_id)
         from (select n, place, first_value(place) over w as first_place, first_value(id) over w as first_id,

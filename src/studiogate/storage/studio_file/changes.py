@@ -72,10 +72,8 @@ FIRST = (
 
 
 async def lock_studio(connection: Connection, access: Access) -> None:
-    """Allow one import per studio at a time, also for a studio that does not exist yet.
-
-    ``no key update``: rows that reference the studio can still be inserted meanwhile.
-    """
+    """Allow one import per studio at a time, also for a studio that does not exist yet. ``no key update``: rows that
+    reference the studio can still be inserted meanwhile."""
     await connection.execute("select pg_advisory_xact_lock($1, hashtext($2::text))", IMPORTS, str(access.studio_id))
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
 
@@ -92,8 +90,7 @@ async def find_new(connection: Connection, access: Access, tables: Sequence[Tabl
 async def find_changes(
     connection: Connection, access: Access, tables: Sequence[Table], *, policy_changes: bool
 ) -> None:
-    """Find the changes of these tables and lock what they affect; ``policy_changes`` is whether the studio's own policy
-    does."""
+    """Find the changes of these tables, and of the studio's own policy, and lock what they affect."""
     for table in tables:
         await connection.execute(_differing(table), access.studio_id)
     await effects.find(connection, access, policy_changes=policy_changes)

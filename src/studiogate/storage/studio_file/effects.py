@@ -154,8 +154,7 @@ class PaidMembership(NamedTuple):
 
 
 async def leave_out_unconcerned(connection: Connection, access: Access) -> None:
-    """Keep the memberships of which a purchase becomes failed or no longer is. Must run with the locks held, before the
-    purchases are written."""
+    """Keep the memberships of which a purchase becomes failed, or no longer is: before the purchases are written."""
     await connection.execute(UNCONCERNED, access.studio_id)
     await connection.execute("analyze affected_memberships")
 

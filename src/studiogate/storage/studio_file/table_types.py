@@ -10,8 +10,7 @@ from studiogate.domain.fields.readers import SHAPES
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``value`` is the value that the file gives, or that a new row gets, as SQL over s (the file's row) and t (the
-    stored row, if any)."""
+    """``value`` is what the file gives, or a new row gets, as SQL over s (the file's row) and t (the stored row)."""
 
     name: str
     type: str
