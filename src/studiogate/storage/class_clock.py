@@ -31,8 +31,6 @@ LOCK_DUE = f"""
 
 READ_FACTS = f"select {FACTS} from classes c where c.studio_id = $1 and c.id = any($2::uuid[])"
 
-MARK_ANNOUNCED = "update classes set announced_status = $3 where studio_id = $1 and id = any($2::uuid[])"
-
 
 @dataclass(frozen=True, slots=True)
 class ClassClock:
@@ -64,7 +62,8 @@ async def mark_announced(
     connection: Connection, access: Access, class_ids: Sequence[UUID], status: ClassStatus
 ) -> None:
     """Store the announced status. No other column changes, so the ``updated_at`` trigger leaves that column alone."""
-    await connection.execute(MARK_ANNOUNCED, access.studio_id, list(class_ids), status.value)
+    statement = "update classes set announced_status = $3 where studio_id = $1 and id = any($2::uuid[])"
+    await connection.execute(statement, access.studio_id, list(class_ids), status.value)
 
 
 # Events read at once; a reader that is further behind reloads everything.

@@ -15,14 +15,6 @@ from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
 
 BATCH = 2_000
 
-PREPARE = """
-    create temp table csv_rows (
-        n integer primary key, line integer, external_id text, key text, member text, member_email text, row text,
-        verdict text, "column" text, reason text) on commit drop;
-    create temp table csv_decisions (
-        n integer primary key, line integer, external_id text, row_id uuid, verdict text, "column" text, reason text)
-        on commit drop"""
-
 # What an erasure leaves of an external id: a digest, by which the person is recognized in a later file and skipped.
 ERASED_ID = "'erased:' || encode(sha256(convert_to($1::uuid::text || {source} || {external_id}, 'UTF8')), 'hex')"
 # Whether a row that was imported before (t) is still there: an erased person must not come back with the next file.
@@ -89,17 +81,6 @@ KEEP_IDS = """
     where external_id is not null and verdict in ('created', 'updated', 'unchanged')
     on conflict (studio_id, source, kind, external_id) do nothing"""
 
-NAMED = """
-    select 'location' as kind, id::text, array[name] as names, null as location_id, timezone
-    from locations where studio_id = $1
-    union all select 'room', id::text, array[name], location_id::text, null from rooms where studio_id = $1
-    union all select 'class_type', id::text, array[name], null, null from class_types where studio_id = $1
-    union all select 'instructor', id::text, array[name], null, null from instructors where studio_id = $1
-    union all select 'product', d.id::text, array[d.key, d.name] || array(
-        select e.external_id from external_ids e
-        where e.studio_id = $1 and e.row_id = d.id and e.source = $2 and e.kind = 'products'), null, null
-    from products d where d.studio_id = $1"""
-
 
 class Staged(NamedTuple):
     """A row of the file. ``row`` is its fields as JSON; a row that cannot be imported has a verdict already."""
@@ -129,7 +110,14 @@ class Decided(NamedTuple):
 
 
 async def prepare(connection: Connection) -> None:
-    await connection.execute(PREPARE)
+    statement = """
+    create temp table csv_rows (
+        n integer primary key, line integer, external_id text, key text, member text, member_email text, row text,
+        verdict text, "column" text, reason text) on commit drop;
+    create temp table csv_decisions (
+        n integer primary key, line integer, external_id text, row_id uuid, verdict text, "column" text, reason text)
+        on commit drop"""
+    await connection.execute(statement)
 
 
 async def stage(connection: Connection, rows: Sequence[Staged]) -> None:
@@ -189,4 +177,14 @@ async def counts(connection: Connection) -> dict[str, int]:
 
 async def named_rows(connection: Connection, access: Access, source: str) -> list[Named]:
     """Return what the rows of a file may name: locations, rooms, class types, instructors and products."""
-    return [Named(*row) for row in await connection.fetch(NAMED, access.studio_id, source)]
+    statement = """
+        select 'location' as kind, id::text, array[name] as names, null as location_id, timezone
+        from locations where studio_id = $1
+        union all select 'room', id::text, array[name], location_id::text, null from rooms where studio_id = $1
+        union all select 'class_type', id::text, array[name], null, null from class_types where studio_id = $1
+        union all select 'instructor', id::text, array[name], null, null from instructors where studio_id = $1
+        union all select 'product', d.id::text, array[d.key, d.name] || array(
+            select e.external_id from external_ids e
+            where e.studio_id = $1 and e.row_id = d.id and e.source = $2 and e.kind = 'products'), null, null
+        from products d where d.studio_id = $1"""
+    return [Named(*row) for row in await connection.fetch(statement, access.studio_id, source)]

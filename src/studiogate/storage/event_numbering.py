@@ -9,11 +9,6 @@ from studiogate.storage.webhooks.deliveries import fan_out
 CHANNEL = "studiogate_events"
 NUMBERED_AT_ONCE = 500
 
-# Events must be read by a later statement than this one: a statement that waits for a lock sees stale other rows.
-LOCK_HEAD = """
-    insert into event_heads as h (studio_id) values ($1)
-    on conflict (studio_id) do update set sequence = h.sequence"""
-
 # $1 studio, $2 limit. Notifies listeners once for the studio, if and only if this commits. Rows are updated by ctid: by
 # id, a plan made while the log was small would read the whole log for each row once it has grown. Deliveries are
 # created from the updated rows. A row that another transaction changes meanwhile would be skipped, and its number lost:
@@ -37,7 +32,11 @@ NUMBER = f"""
 
 async def lock_head(connection: Connection, access: Access) -> None:
     """Take the studio's lock for numbering events and queueing deliveries, until the transaction ends."""
-    await connection.execute(LOCK_HEAD, access.studio_id)
+    # Events must be read by a later statement than this one: a statement that waits for a lock sees stale other rows.
+    statement = """
+        insert into event_heads as h (studio_id) values ($1)
+        on conflict (studio_id) do update set sequence = h.sequence"""
+    await connection.execute(statement, access.studio_id)
 
 
 async def any_unnumbered(connection: Connection, access: Access) -> bool:

@@ -10,15 +10,6 @@ from studiogate.domain.access import Access
 from studiogate.domain.keys import Credential, Secret, credential_access
 from studiogate.storage.db.pool import Connection, Record
 
-# Includes expired secrets: a match with one explains "expired".
-LOOKUP = """
-    select c.studio_id, c.id, c.scopes, c.location_ids, c.expires_at, c.revoked_at, c.rate_limit,
-           array_agg(s.secret_hash order by s.created_at desc) as hashes,
-           array_agg(s.expires_at order by s.created_at desc) as hash_expiries
-    from credentials c join credential_secrets s on s.studio_id = c.studio_id and s.credential_id = c.id
-    where c.id = $1
-    group by c.studio_id, c.id"""
-
 SHOWN = """
     c.id, c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.created_by, c.last_used_at, c.revoked_at,
     c.created_at, (select slug from studios where studio_id = c.studio_id) as studio,
@@ -27,7 +18,15 @@ SHOWN = """
 
 
 async def find_credential(connection: Connection, credential_id: str) -> Credential | None:
-    row = await connection.fetchrow(LOOKUP, credential_id)
+    # Includes expired secrets: a match with one explains "expired".
+    statement = """
+        select c.studio_id, c.id, c.scopes, c.location_ids, c.expires_at, c.revoked_at, c.rate_limit,
+               array_agg(s.secret_hash order by s.created_at desc) as hashes,
+               array_agg(s.expires_at order by s.created_at desc) as hash_expiries
+        from credentials c join credential_secrets s on s.studio_id = c.studio_id and s.credential_id = c.id
+        where c.id = $1
+        group by c.studio_id, c.id"""
+    row = await connection.fetchrow(statement, credential_id)
     if row is None:
         return None
     secrets = tuple(Secret(hash_, expiry) for hash_, expiry in zip(row["hashes"], row["hash_expiries"], strict=True))
@@ -35,16 +34,14 @@ async def find_credential(connection: Connection, credential_id: str) -> Credent
     return Credential(access, secrets, row["expires_at"], row["revoked_at"], row["rate_limit"])
 
 
-KEY = """
-    select row_to_json(w)::text from (
-        select c.id, 'service_key' as object, c.name, c.scopes, c.location_ids, s.test, c.expires_at
-        from credentials c join studios s on s.studio_id = c.studio_id
-        where c.studio_id = $1 and c.id = $2) w"""
-
-
 async def read_key(connection: Connection, access: Access) -> str | None:
     """Return the caller's own key in wire form."""
-    wire: str | None = await connection.fetchval(KEY, access.studio_id, access.credential_id)
+    statement = """
+        select row_to_json(w)::text from (
+            select c.id, 'service_key' as object, c.name, c.scopes, c.location_ids, s.test, c.expires_at
+            from credentials c join studios s on s.studio_id = c.studio_id
+            where c.studio_id = $1 and c.id = $2) w"""
+    wire: str | None = await connection.fetchval(statement, access.studio_id, access.credential_id)
     return wire
 
 

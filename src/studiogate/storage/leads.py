@@ -64,25 +64,7 @@ MAKE_OR_LOCK = Statement(f"""
     select exists (select from made) as is_new, (select count(*) from stored) as stored, kept.*
     from (values (true)) always left join kept on true""")
 
-FILL = """
-    update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
-    where studio_id = $1 and id = $2
-      and (first_name, last_name, phone, source, metadata) is distinct from ($3, $4, $5, $6, $7::jsonb)"""
-
-CHANGE = """
-    update leads set
-        first_name = coalesce($3, first_name),
-        last_name = coalesce($4, last_name),
-        phone = case when $5 then $6 else phone end,
-        status = coalesce($7, status),
-        staff_notes = case when $8::text is null then staff_notes
-                           when staff_notes = '' then $8 else staff_notes || E'\\n' || $8 end,
-        metadata = coalesce($9, metadata)
-    where studio_id = $1 and id = $2"""
-
 METADATA = "select metadata from leads where studio_id = $1 and"
-
-SET_METADATA = "update leads set metadata = $3 where studio_id = $1 and id = $2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +161,31 @@ def _read(metadata: str | None) -> dict[str, object] | None:
 
 async def fill_lead(connection: Connection, access: Access, lead_id: UUID, contact: LeadContact) -> None:
     values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
-    await connection.execute(FILL, access.studio_id, lead_id, *values)
+    statement = """
+        update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
+        where studio_id = $1 and id = $2
+          and (first_name, last_name, phone, source, metadata) is distinct from ($3, $4, $5, $6, $7::jsonb)"""
+    await connection.execute(statement, access.studio_id, lead_id, *values)
 
 
 async def change_lead(connection: Connection, access: Access, lead_id: UUID, change: LeadChange) -> None:
     metadata = None if change.metadata is None else json.dumps(dict(change.metadata))
-    await connection.execute(CHANGE, access.studio_id, lead_id, *change[:-1], metadata)
+    statement = """
+        update leads set
+            first_name = coalesce($3, first_name),
+            last_name = coalesce($4, last_name),
+            phone = case when $5 then $6 else phone end,
+            status = coalesce($7, status),
+            staff_notes = case when $8::text is null then staff_notes
+                               when staff_notes = '' then $8 else staff_notes || E'\\n' || $8 end,
+            metadata = coalesce($9, metadata)
+        where studio_id = $1 and id = $2"""
+    await connection.execute(statement, access.studio_id, lead_id, *change[:-1], metadata)
 
 
 async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, object]) -> None:
-    await connection.execute(SET_METADATA, access.studio_id, lead_id, json.dumps(dict(metadata)))
+    statement = "update leads set metadata = $3 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, lead_id, json.dumps(dict(metadata)))
 
 
 async def email_of_lead(connection: Connection, access: Access, lead_id: UUID) -> str | None:

@@ -31,9 +31,6 @@ PROFILE = f"""
     from members m join studios studio on studio.studio_id = $1
     where m.studio_id = $1 and m.id = $2"""
 
-# The member that a merged one has become.
-MERGED_INTO = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
-
 _MEMBERSHIP = """
     select s.id, s.member_id, s.status, s.auto_renew, s.started_at, s.current_period_start, s.current_period_end,
            s.paused_at, s.pause_starts_at, s.pause_ends_at, s.pause_reason, s.cancel_at_period_end, s.cancel_at,
@@ -162,7 +159,9 @@ async def read_profile(connection: Connection, access: Access, member_id: UUID) 
 
 
 async def merged_into(connection: Connection, access: Access, member_id: UUID) -> UUID | None:
-    found: UUID | None = await connection.fetchval(MERGED_INTO, access.studio_id, member_id)
+    # The member that a merged one has become.
+    statement = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id, member_id)
     return found
 
 

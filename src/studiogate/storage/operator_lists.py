@@ -163,10 +163,6 @@ LISTS = {
     )
 }
 
-STUDIOS = """
-    select slug, name, studio_id as id, timezone, currency, test from studios
-    where $1::text is null or slug > $1 order by slug limit $2"""
-
 OWNERS = {
     kind: f"select studio_id from {table} where id = $1"
     for kind, table in {**audit.TABLES, "webhook": "webhook_endpoints"}.items()
@@ -190,7 +186,10 @@ async def listed(
 
 async def studios(connection: Connection, after: str | None, limit: int) -> Sequence[Record]:
     """Return the studios, ordered by slug. Operators only."""
-    return await connection.fetch(STUDIOS, after, limit)
+    statement = """
+        select slug, name, studio_id as id, timezone, currency, test from studios
+        where $1::text is null or slug > $1 order by slug limit $2"""
+    return await connection.fetch(statement, after, limit)
 
 
 async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UUID]:

@@ -20,9 +20,6 @@ INSERT_MEMBERSHIP = f"""
     insert into memberships (studio_id, id, member_id, product_id, price_id, {", ".join(STATE)})
     values ($1, $2, $3, $4, $5, {", ".join(f"${number}" for number in range(6, 6 + len(STATE)))})"""
 
-# Retiring a product or replacing a price waits for the sales that run, and the other way round.
-LOCK_PRODUCT = "select id from products where studio_id = $1 and id = $2 for share"
-
 
 class NewMembership(NamedTuple):
     id: UUID
@@ -41,7 +38,9 @@ async def lock_member(connection: Connection, access: Access, member_id: UUID) -
 
 async def lock_product(connection: Connection, access: Access, product_id: UUID) -> None:
     """Keep a product and its prices as they are until the transaction ends."""
-    await connection.execute(LOCK_PRODUCT, access.studio_id, product_id)
+    # Retiring a product or replacing a price waits for the sales that run, and the other way round.
+    statement = "select id from products where studio_id = $1 and id = $2 for share"
+    await connection.execute(statement, access.studio_id, product_id)
 
 
 async def clock(connection: Connection, access: Access) -> tuple[ZoneInfo, datetime]:
@@ -78,23 +77,6 @@ LOCK_MEMBER = """
 HAS_PURCHASE = """
     select exists (select from purchases u
                    where u.studio_id = $1 and u.id = $2 and ($3::uuid[] is null or u.location_id = any($3)))"""
-
-# The membership that a purchase pays for, by its sale or a renewal (an imported purchase may be both), and whether
-# another payment for it has failed.
-FIND = """
-    select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, paid.membership_id, exists (
-               select from (select r.purchase_id from renewals r
-                            where r.studio_id = $1 and r.membership_id = paid.membership_id
-                            union all
-                            select s.purchase_id from sales s
-                            where s.studio_id = $1 and s.membership_id = paid.membership_id) other
-               join purchases unpaid on unpaid.studio_id = $1 and unpaid.id = other.purchase_id
-               where other.purchase_id <> u.id and unpaid.status = 'failed') as others_failed
-    from purchases u left join lateral (
-        select r.membership_id from renewals r where r.studio_id = $1 and r.purchase_id = u.id
-        union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id
-        limit 1) paid on true
-    where u.studio_id = $1 and u.id = $2"""
 
 
 class NewPurchase(NamedTuple):
@@ -140,7 +122,23 @@ async def lock_member_of(connection: Connection, access: Access, purchase_id: UU
 
 
 async def find(connection: Connection, access: Access, purchase_id: UUID) -> FoundPurchase:
-    (row,) = await connection.fetch(FIND, access.studio_id, purchase_id)
+    # The membership that a purchase pays for, by its sale or a renewal (an imported purchase may be both), and whether
+    # another payment for it has failed.
+    statement = """
+        select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, paid.membership_id, exists (
+                   select from (select r.purchase_id from renewals r
+                                where r.studio_id = $1 and r.membership_id = paid.membership_id
+                                union all
+                                select s.purchase_id from sales s
+                                where s.studio_id = $1 and s.membership_id = paid.membership_id) other
+                   join purchases unpaid on unpaid.studio_id = $1 and unpaid.id = other.purchase_id
+                   where other.purchase_id <> u.id and unpaid.status = 'failed') as others_failed
+        from purchases u left join lateral (
+            select r.membership_id from renewals r where r.studio_id = $1 and r.purchase_id = u.id
+            union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id
+            limit 1) paid on true
+        where u.studio_id = $1 and u.id = $2"""
+    (row,) = await connection.fetch(statement, access.studio_id, purchase_id)
     return FoundPurchase(Paid(*row[:5]), row["membership_id"], row["others_failed"])
 
 

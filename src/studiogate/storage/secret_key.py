@@ -35,7 +35,6 @@ UNSEALED_LINKS = """
     select studio_id from studio_secrets
     where length(link_secret) = 32 and (select seals_links from deployment) limit $1"""
 LOCK_LINK = "select link_secret from studio_secrets where studio_id = $1 for update"
-WRITE_LINKS = "update studio_secrets set link_secret = $2 where studio_id = $1"
 
 
 class EndpointSecrets(NamedTuple):
@@ -100,7 +99,7 @@ async def link_secrets(connection: Connection) -> list[LinkSecret]:
 
 
 async def write_link_secrets(connection: Connection, secrets: Sequence[LinkSecret]) -> None:
-    await connection.executemany(WRITE_LINKS, secrets)
+    await connection.executemany("update studio_secrets set link_secret = $2 where studio_id = $1", secrets)
 
 
 async def studios_with_unsealed_links(connection: Connection, at_most: int) -> list[UUID]:

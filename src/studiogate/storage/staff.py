@@ -16,7 +16,6 @@ KNOWN = """
            array(select i.id from instructors i where i.studio_id = $1 and i.id = $3::uuid) as instructors"""
 ROLE = """
     select role, location_ids, instructor_id, disabled_at from staff_roles where studio_id = $1 and account_id = $2"""
-COUNT = "select count(*) from staff_roles where studio_id = $1"
 OWNERS = """
     select r.account_id, a.password_hash is not null
     from staff_roles r join staff_accounts a on a.id = r.account_id
@@ -74,7 +73,7 @@ async def find_role(connection: Connection, access: Access, account_id: UUID) ->
 
 
 async def count_roles(connection: Connection, access: Access) -> int:
-    return int(await connection.fetchval(COUNT, access.studio_id))
+    return int(await connection.fetchval("select count(*) from staff_roles where studio_id = $1", access.studio_id))
 
 
 async def list_staff(connection: Connection, access: Access) -> list[Record]:

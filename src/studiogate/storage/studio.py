@@ -136,30 +136,26 @@ async def end_primary(connection: Connection, access: Access, location_id: UUID)
     await connection.execute(statement, access.studio_id, location_id)
 
 
-WRITE_LOGO = """
-    insert into studio_logos (studio_id, name, content_type, content) values ($1, $2, $3, $4)
-    on conflict (studio_id) do update
-    set name = excluded.name, content_type = excluded.content_type, content = excluded.content"""
-
-REMOVE_LOGO = "delete from studio_logos where studio_id = $1 returning true"
-
-NAMED_LOGO = """
-    select l.name, l.content_type, l.content from studios s join studio_logos l on l.studio_id = s.studio_id
-    where s.slug = $1 and l.name = $2"""
-
-
 async def write_logo(connection: Connection, access: Access, logo: Logo) -> None:
     """Store the studio's logo, replacing the previous one."""
-    await connection.execute(WRITE_LOGO, access.studio_id, *logo)
+    statement = """
+        insert into studio_logos (studio_id, name, content_type, content) values ($1, $2, $3, $4)
+        on conflict (studio_id) do update
+        set name = excluded.name, content_type = excluded.content_type, content = excluded.content"""
+    await connection.execute(statement, access.studio_id, *logo)
 
 
 async def remove_logo(connection: Connection, access: Access) -> bool:
-    return bool(await connection.fetchval(REMOVE_LOGO, access.studio_id))
+    statement = "delete from studio_logos where studio_id = $1 returning true"
+    return bool(await connection.fetchval(statement, access.studio_id))
 
 
 async def find_logo(connection: Connection, studio_slug: str, name: str) -> Logo | None:
     """Return the logo at an address. A logo is public, so the address is all that a visitor needs."""
-    row = await connection.fetchrow(NAMED_LOGO, studio_slug, name)
+    statement = """
+        select l.name, l.content_type, l.content from studios s join studio_logos l on l.studio_id = s.studio_id
+        where s.slug = $1 and l.name = $2"""
+    row = await connection.fetchrow(statement, studio_slug, name)
     return None if row is None else Logo(**dict(row))
 
 

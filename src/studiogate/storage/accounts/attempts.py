@@ -14,7 +14,6 @@ COUNT = """
           where kind = $1 and email_key = $2 and attempted_at > clock_timestamp() - $4::interval) of_key,
          (select count(*), min(attempted_at) as oldest from staff_sign_in_attempts
           where kind = $1 and address = $3 and attempted_at > clock_timestamp() - $4::interval) of_address"""
-REMOVE = "delete from staff_sign_in_attempts where id = $1"
 FORGET = """
     delete from staff_sign_in_attempts where id in (
         select id from staff_sign_in_attempts where attempted_at < clock_timestamp() - interval '1 day' limit $1)"""
@@ -38,7 +37,7 @@ async def count(connection: Connection, kind: Attempt, key: bytes, address: str,
 
 async def remove(connection: Connection, attempt_id: UUID) -> None:
     """Remove an attempt that does not count: it succeeded, or was refused by the limit."""
-    await connection.execute(REMOVE, attempt_id)
+    await connection.execute("delete from staff_sign_in_attempts where id = $1", attempt_id)
 
 
 async def forget(connection: Connection, at_most: int) -> int:

@@ -3,18 +3,15 @@
 from studiogate.storage.db import failures, migrate
 from studiogate.storage.db.pool import Connection, Database
 
-READ_ONLY = "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"
-
-
 # More than fits into the memory that one statement may use: the server writes a temporary file, as sorting would.
 FILL_A_FILE = "select count(*) from generate_series(1, 5000)"
-FEW_MEMORY = "set local work_mem = '64kB'"
 DISK_FULL = "database disk full"
 
 
 async def is_read_only(connection: Connection) -> bool:
     """Return whether the server accepts no writes: it is a standby, or was set read-only."""
-    return bool(await connection.fetchval(READ_ONLY))
+    statement = "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"
+    return bool(await connection.fetchval(statement))
 
 
 async def is_standby(connection: Connection) -> bool:
@@ -30,7 +27,7 @@ async def problem(database: Database) -> str | None:
             if await migrate.pending(connection):
                 return "migrations pending"
             async with connection.transaction():
-                await connection.execute(FEW_MEMORY)
+                await connection.execute("set local work_mem = '64kB'")
                 await connection.execute(FILL_A_FILE)
             return None
     except failures.DatabaseFullError:

@@ -15,15 +15,6 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
 
-QUEUE = """
-    insert into mails (studio_id, id, kind, form_id, member_id, expires_at)
-    values ($1, $2, 'form_link', $3, $4, $5)"""
-
-WITHIN_THE_HOUR = """
-    select count(*) from mails
-    where studio_id = $1 and member_id = $2 and kind = 'form_link'
-      and created_at > clock_timestamp() - interval '1 hour'"""
-
 CLAIM = f"""{claimed("form_id")}
     select c.id, c.attempts, c.form_id, c.member_id, c.expires_at, p.email, p.first_name, f.title as form_title,
            f.slug as form_slug, f.status as form_status, f.settings::text as settings, s.name as studio,
@@ -56,12 +47,19 @@ class DueLink:
 
 
 async def queue(connection: Connection, access: Access, form_id: UUID, member_id: UUID, expires_at: datetime) -> None:
-    await connection.execute(QUEUE, access.studio_id, new_id(), form_id, member_id, expires_at)
+    statement = """
+        insert into mails (studio_id, id, kind, form_id, member_id, expires_at)
+        values ($1, $2, 'form_link', $3, $4, $5)"""
+    await connection.execute(statement, access.studio_id, new_id(), form_id, member_id, expires_at)
 
 
 async def count_within_the_hour(connection: Connection, access: Access, member_id: UUID) -> int:
     """Return how many links were queued for the member within the last hour. The member must be locked."""
-    return int(await connection.fetchval(WITHIN_THE_HOUR, access.studio_id, member_id))
+    statement = """
+        select count(*) from mails
+        where studio_id = $1 and member_id = $2 and kind = 'form_link'
+          and created_at > clock_timestamp() - interval '1 hour'"""
+    return int(await connection.fetchval(statement, access.studio_id, member_id))
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[DueLink]:

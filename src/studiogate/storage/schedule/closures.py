@@ -26,7 +26,6 @@ LOCK_CLASSES = """
 ZONE = """
     select coalesce(l.timezone, s.timezone) as timezone, clock_timestamp() as now
     from studios s left join locations l on l.studio_id = $1 and l.id = $2 where s.studio_id = $1"""
-REMOVE = "delete from closures where studio_id = $1 and id = $2"
 
 
 class LocalClass(NamedTuple):
@@ -71,4 +70,4 @@ async def zone_of(connection: Connection, access: Access, location_id: str | UUI
 
 
 async def remove_row(connection: Connection, access: Access, closure_id: UUID) -> None:
-    await connection.execute(REMOVE, access.studio_id, closure_id)
+    await connection.execute("delete from closures where studio_id = $1 and id = $2", access.studio_id, closure_id)

@@ -54,22 +54,11 @@ LOCKS: Mapping[str, str] = {
     for kind in COLUMNS
 }
 
-REFERENCES = """
-    select 'location_id' as field, l.active, l.name, null as capacity, l.id as location_id
-    from locations l where l.studio_id = $1 and l.id = $2 and ($6::uuid[] is null or l.id = any($6))
-    union all select 'room_id', r.active, r.name, r.capacity, r.location_id
-    from rooms r where r.studio_id = $1 and r.id = $3 and ($6::uuid[] is null or r.location_id = any($6))
-    union all select 'class_type_id', t.active, t.name, null, null
-    from class_types t where t.studio_id = $1 and t.id = $4
-    union all select 'instructor_id', i.active, i.name, null, null
-    from instructors i where i.studio_id = $1 and i.id = $5"""
-
-SETTING = "select currency, country, timezone from studios where studio_id = $1"
-
 
 async def setting(connection: Connection, access: Access) -> Setting | None:
     """Return the studio's values that others depend on, or None if there is no such studio."""
-    row = await connection.fetchrow(SETTING, access.studio_id)
+    statement = "select currency, country, timezone from studios where studio_id = $1"
+    row = await connection.fetchrow(statement, access.studio_id)
     return None if row is None else Setting(row["currency"], row["country"], row["timezone"])
 
 
@@ -94,8 +83,17 @@ async def update_row(
 async def referenced(connection: Connection, access: Access, values: Mapping[str, object]) -> dict[str, Referenced]:
     """Return the permitted rows that the values refer to, by field."""
     fields = ("location_id", "room_id", "class_type_id", "instructor_id")
+    statement = """
+        select 'location_id' as field, l.active, l.name, null as capacity, l.id as location_id
+        from locations l where l.studio_id = $1 and l.id = $2 and ($6::uuid[] is null or l.id = any($6))
+        union all select 'room_id', r.active, r.name, r.capacity, r.location_id
+        from rooms r where r.studio_id = $1 and r.id = $3 and ($6::uuid[] is null or r.location_id = any($6))
+        union all select 'class_type_id', t.active, t.name, null, null
+        from class_types t where t.studio_id = $1 and t.id = $4
+        union all select 'instructor_id', i.active, i.name, null, null
+        from instructors i where i.studio_id = $1 and i.id = $5"""
     rows = await connection.fetch(
-        REFERENCES, access.studio_id, *(values.get(field) for field in fields), access.location_ids
+        statement, access.studio_id, *(values.get(field) for field in fields), access.location_ids
     )
     return {row["field"]: Referenced(row["active"], row["name"], row["capacity"], row["location_id"]) for row in rows}
 

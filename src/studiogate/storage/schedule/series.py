@@ -102,11 +102,6 @@ SPLIT = f"""
            generated_until
     from class_series where studio_id = $1 and id = $2"""
 
-CLOSED = """
-    select first_date, last_date from closures
-    where studio_id = $1 and (location_id is null or location_id = $2) and last_date >= $3 and first_date <= $4
-    order by first_date, id"""
-
 # The days up to which classes are wanted, by each location's calendar; ``domain.schedule.series.horizon`` decides.
 DUE = """
     s.generated_until is null or s.generated_until < least(
@@ -233,7 +228,11 @@ async def detach(connection: Connection, access: Access, class_ids: Sequence[UUI
 
 
 async def closed_days(connection: Connection, access: Access, location_id: object, days: Days) -> list[Days]:
-    rows = await connection.fetch(CLOSED, access.studio_id, location_id, days.first, days.last)
+    statement = """
+        select first_date, last_date from closures
+        where studio_id = $1 and (location_id is null or location_id = $2) and last_date >= $3 and first_date <= $4
+        order by first_date, id"""
+    rows = await connection.fetch(statement, access.studio_id, location_id, days.first, days.last)
     return [Days(row["first_date"], row["last_date"]) for row in rows]
 
 

@@ -165,10 +165,6 @@ def _taken_in_the_studio(table: Table, unique: Unique) -> str:
 
 # Warnings. ``final_schedule`` has the scheduled classes that the file changes and those that could collide with them.
 
-PREPARE_SCHEDULE = """
-    create temp table final_schedule (n integer, place text, id uuid, title text, room_id uuid, instructor_id uuid,
-        location_id uuid, start_time timestamptz, end_time timestamptz, capacity integer) on commit drop"""
-
 CHANGED_CLASSES = """
     insert into final_schedule
     select n, place, id, title, room_id, instructor_id, location_id, start_time, end_time, capacity
@@ -238,7 +234,10 @@ WARNINGS = (
 
 async def find_warnings(connection: Connection, access: Access, warnings: Faults) -> None:
     """Add what the file's classes and rooms give reason to warn about."""
-    await connection.execute(PREPARE_SCHEDULE)
+    statement = """
+        create temp table final_schedule (n integer, place text, id uuid, title text, room_id uuid, instructor_id uuid,
+            location_id uuid, start_time timestamptz, end_time timestamptz, capacity integer) on commit drop"""
+    await connection.execute(statement)
     await connection.execute(CHANGED_CLASSES)
     await connection.execute(OTHER_CLASSES, access.studio_id)
     await connection.execute(INDEX_SCHEDULE)

@@ -65,10 +65,6 @@ SETTLE = Statement("""
            given.response
     from settled join given on given.id = settled.id""")
 
-WITHHOLD = """
-    update webhook_deliveries set status = 'withheld', claim = null
-    where studio_id = $1 and id = any($2::uuid[]) and claim = $3"""
-
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
@@ -121,7 +117,10 @@ async def settle(connection: Connection, access: Access, outcomes: Sequence[Sett
 
 async def withhold(connection: Connection, access: Access, delivery_ids: Sequence[UUID], token: UUID) -> None:
     """Mark deliveries that are not sent because the endpoint's credential may no longer see them."""
-    await connection.execute(WITHHOLD, access.studio_id, list(delivery_ids), token)
+    statement = """
+        update webhook_deliveries set status = 'withheld', claim = null
+        where studio_id = $1 and id = any($2::uuid[]) and claim = $3"""
+    await connection.execute(statement, access.studio_id, list(delivery_ids), token)
 
 
 async def oldest_due(connection: Connection) -> datetime | None:
