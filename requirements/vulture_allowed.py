@@ -110,3 +110,6 @@ _.skip_text
 _.url_of
 _.waiting_not_listed
 _.payments
+
+# The command `studiogate up`, which is imported by its name.
+up

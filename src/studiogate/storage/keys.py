@@ -10,6 +10,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.keys import Credential, Secret, credential_access
 from studiogate.storage.db.pool import Connection, Record
 
+CHANGEABLE = ("name", "scopes", "location_ids", "expires_at", "rate_limit")
 SHOWN = """
     c.id, c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.created_by, c.last_used_at, c.revoked_at,
     c.created_at, (select slug from studios where studio_id = c.studio_id) as studio,
@@ -63,23 +64,14 @@ async def record_use(connection: Connection, used_at: Mapping[str, datetime]) ->
 async def create_credential(
     connection: Connection, access: Access, details: Mapping[str, object], secret: bytes
 ) -> None:
-    await connection.execute(
-        """
+    statement = """
         with made as (
             insert into credentials (studio_id, id, name, scopes, location_ids, expires_at, rate_limit, created_by)
             values ($1, $2, $3, $4, $5, $6, $7, $8) returning studio_id, id
         )
-        insert into credential_secrets (studio_id, credential_id, secret_hash) select studio_id, id, $9 from made""",
-        access.studio_id,
-        details["id"],
-        details["name"],
-        details["scopes"],
-        details["location_ids"],
-        details["expires_at"],
-        details["rate_limit"],
-        details["created_by"],
-        secret,
-    )
+        insert into credential_secrets (studio_id, credential_id, secret_hash) select studio_id, id, $9 from made"""
+    given = (details[name] for name in ("id", *CHANGEABLE, "created_by"))
+    await connection.execute(statement, access.studio_id, *given, secret)
 
 
 async def list_credentials(connection: Connection, studio_id: UUID | None) -> Sequence[Record]:
@@ -106,23 +98,14 @@ async def change_credential(
     connection: Connection, access: Access, credential_id: str, values: Mapping[str, object]
 ) -> None:
     """Change the given columns of a credential; the others stay."""
-    await connection.execute(
-        """
+    statement = """
         update credentials set
             name = coalesce($3, name), scopes = coalesce($4, scopes),
             location_ids = case when 'location_ids' = any($8::text[]) then $5 else location_ids end,
             expires_at = case when 'expires_at' = any($8) then $6 else expires_at end,
             rate_limit = case when 'rate_limit' = any($8) then $7 else rate_limit end
-        where studio_id = $1 and id = $2""",
-        access.studio_id,
-        credential_id,
-        values.get("name"),
-        values.get("scopes"),
-        values.get("location_ids"),
-        values.get("expires_at"),
-        values.get("rate_limit"),
-        list(values),
-    )
+        where studio_id = $1 and id = $2"""
+    await connection.execute(statement, access.studio_id, credential_id, *map(values.get, CHANGEABLE), list(values))
 
 
 async def rotate_secret(
@@ -130,24 +113,16 @@ async def rotate_secret(
 ) -> datetime | None:
     """Add a secret; earlier ones expire after the overlap, or at their own expiry if that comes first. Return when the
     last of them expires, or the key itself, if that comes first."""
-    ends: datetime | None = await connection.fetchval(
-        """
+    statement = """
         with ended as (
             update credential_secrets set expires_at = least(expires_at, now() + $3)
             where studio_id = $1 and credential_id = $2 returning expires_at
         )
         select least(max(e.expires_at), (select c.expires_at from credentials c where c.studio_id = $1 and c.id = $2))
-        from ended e""",
-        access.studio_id,
-        credential_id,
-        overlap,
-    )
-    await connection.execute(
-        "insert into credential_secrets (studio_id, credential_id, secret_hash) values ($1, $2, $3)",
-        access.studio_id,
-        credential_id,
-        secret,
-    )
+        from ended e"""
+    ends: datetime | None = await connection.fetchval(statement, access.studio_id, credential_id, overlap)
+    insert = "insert into credential_secrets (studio_id, credential_id, secret_hash) values ($1, $2, $3)"
+    await connection.execute(insert, access.studio_id, credential_id, secret)
     return ends
 
 

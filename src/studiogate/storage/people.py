@@ -92,11 +92,11 @@ SUBMISSIONS = """
     select id from form_submissions
     where studio_id = $1 and lead_id = any($4::uuid[]) and member_id is null and submitter_email is distinct from $3"""
 UPLOADS = "select id from form_uploads where studio_id = $1 and submission_id = any($2::uuid[])"
-MEMBERSHIPS = "select id from memberships where studio_id = $1 and member_id = $2 order by id"
-PURCHASES = "select id from purchases where studio_id = $1 and member_id = $2"
-BOOKINGS = "select id from bookings where studio_id = $1 and member_id = $2"
-WAITLIST_ENTRIES = "select id from waitlist_entries where studio_id = $1 and member_id = $2 order by id"
-MERGED = "select id from merged_people where studio_id = $1 and member_id = $2"
+# In the order of ``PersonRows``.
+ROWS = tuple(
+    f"select id from {table} where studio_id = $1 and member_id = $2 order by id"
+    for table in ("memberships", "purchases", "bookings", "waitlist_entries", "merged_people")
+)
 
 
 class LiveBooking(NamedTuple):
@@ -167,11 +167,7 @@ async def rows_of_person(connection: Connection, access: Access, member_id: UUID
         leads,
         submissions,
         _ids(await connection.fetch(UPLOADS, studio, submissions)),
-        _ids(await connection.fetch(MEMBERSHIPS, studio, member_id)),
-        _ids(await connection.fetch(PURCHASES, studio, member_id)),
-        _ids(await connection.fetch(BOOKINGS, studio, member_id)),
-        _ids(await connection.fetch(WAITLIST_ENTRIES, studio, member_id)),
-        _ids(await connection.fetch(MERGED, studio, member_id)),
+        *[_ids(await connection.fetch(each, studio, member_id)) for each in ROWS],
     )
 
 

@@ -68,18 +68,9 @@ class Sessions(NamedTuple):
 async def add(connection: Connection, session: NewSession) -> UUID:
     """Store a session, and end the account's oldest ones if there are too many; return its id."""
     session_id, origin = new_id(), session.origin.bounded()
-    await connection.execute(
-        ADD,
-        session_id,
-        session.account_id,
-        session.studio_id,
-        session.token_hash,
-        origin.address,
-        origin.user_agent,
-        origin.device,
-        session.with_password,
-        LIFE,
-    )
+    whose = (session.account_id, session.studio_id, session.token_hash)
+    where = (origin.address, origin.user_agent, origin.device)
+    await connection.execute(ADD, session_id, *whose, *where, session.with_password, LIFE)
     await connection.execute(END_OLDEST, session.account_id, MAX_SESSIONS)
     return session_id
 

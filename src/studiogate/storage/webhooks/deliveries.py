@@ -123,16 +123,10 @@ class ReplayedEvents(NamedTuple):
 
 
 async def replay(
-    connection: Connection,
-    access: Access,
-    endpoint_id: str,
-    events: ReplayedEvents,
-    room: int,
+    connection: Connection, access: Access, endpoint_id: str, events: ReplayedEvents, room: int
 ) -> Replayed:
     """Create deliveries, oldest event first, at most ``room``."""
-    at_once = min(REPLAYED_AT_ONCE, room)
-    since, until, types = events
-    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, since, until, types, at_once, room)
+    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *events, min(REPLAYED_AT_ONCE, room), room)
     return Replayed(*row) if row else Replayed(0, None, False)
 
 

@@ -57,27 +57,19 @@ async def count_live(connection: Connection, access: Access) -> int:
 async def create(
     connection: Connection, access: Access, endpoint_id: UUID, details: Mapping[str, object], sealed_secret: bytes
 ) -> None:
-    await connection.execute(
-        """
+    statement = """
         insert into webhook_endpoints (studio_id, id, credential_id, url, event_types, description, enabled, secret)
-        values ($1, $2, $3, $4, $5, $6, $7, $8)""",
-        access.studio_id,
-        endpoint_id,
-        access.credential_id,
-        details["url"],
-        details["event_types"],
-        details["description"],
-        details["enabled"],
-        sealed_secret,
-    )
+        values ($1, $2, $3, $4, $5, $6, $7, $8)"""
+    given = (details[name] for name in ("url", "event_types", "description", "enabled"))
+    await connection.execute(statement, access.studio_id, endpoint_id, access.credential_id, *given, sealed_secret)
 
 
-# $3 url, $4 types, $5 whether a description is given, $6 the description, $7 enabled. Enabling clears the reason for
+# $3 whether a description is given, $4 url, $5 types, $6 the description, $7 enabled. Enabling clears the reason for
 # which the endpoint was disabled.
 CHANGE = """
     update webhook_endpoints set
-        url = coalesce($3, url), event_types = coalesce($4, event_types),
-        description = case when $5 then $6 else description end, enabled = coalesce($7, enabled),
+        url = coalesce($4, url), event_types = coalesce($5, event_types),
+        description = case when $3 then $6 else description end, enabled = coalesce($7, enabled),
         disabled_reason = case when $7 then null else disabled_reason end,
         disabled_at = case when $7 then null when enabled and not $7 then now() else disabled_at end,
         failing_since = case when $7 and not enabled then null else failing_since end
@@ -93,16 +85,8 @@ UNPARK = """
 
 
 async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, object]) -> None:
-    await connection.execute(
-        CHANGE,
-        access.studio_id,
-        endpoint_id,
-        changes.get("url"),
-        changes.get("event_types"),
-        "description" in changes,
-        changes.get("description"),
-        changes.get("enabled"),
-    )
+    given = map(changes.get, ("url", "event_types", "description", "enabled"))
+    await connection.execute(CHANGE, access.studio_id, endpoint_id, "description" in changes, *given)
 
 
 async def park(connection: Connection, access: Access, endpoint_ids: Sequence[str | UUID]) -> None:
