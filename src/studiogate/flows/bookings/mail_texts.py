@@ -17,14 +17,6 @@ from studiogate.flows.mails import MailContent, rendered
 from studiogate.templating import templates_in
 
 _TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
-_HEADLINES = {
-    MailKind.BOOKED: "You are booked",
-    MailKind.WAITLISTED: "You are on the waitlist",
-    MailKind.PROMOTED: "You have a place now",
-    MailKind.CLASS_CHANGED: "Your class has changed",
-    MailKind.CLASS_CANCELLED: "Your class is cancelled",
-    MailKind.BOOKING_CANCELLED: "Your booking is cancelled",
-}
 _RECEIPTS = frozenset({MailKind.CLASS_CANCELLED, MailKind.BOOKING_CANCELLED})
 
 
@@ -65,7 +57,7 @@ def content(row: Mapping[str, Any]) -> MailContent:
     if row["email"] is None:
         raise NoAddressError
     facts = _facts(row)
-    headline, title = _HEADLINES[facts.kind], facts.class_.title
+    headline, title = facts.kind.headline, facts.class_.title
     values = {
         "studio": row["studio"],
         "greeting": f"Hello {row['first_name']},",
