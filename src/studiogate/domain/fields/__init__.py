@@ -115,11 +115,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The stored fields of a word, in the order in which a studio file has them.
-
-    ``derived``: what the API returns in addition; it is computed from the others, so a file's value is ignored.
-    ``nested``: fields that are themselves arrays of rows, by name.
-    """
+    """The stored fields of a word, in the order in which a studio file has them. ``derived``: what the API returns in
+    addition; it is computed from the others, so a file's value is ignored. ``nested``: fields that are themselves
+    arrays of rows, by name."""
 
     name: str
     fields: tuple[Field, ...]
@@ -140,6 +138,16 @@ class Section:
     def bit(self, *names: str) -> int:
         """Return the bits that stand for these fields in the mask of given ones; others have none."""
         return sum(1 << number for number, field in enumerate(self.fields) if field.name in names)
+
+
+def section(
+    name: str,
+    *fields: Field,
+    derived: frozenset[str] = frozenset(),
+    rules: tuple[Rule, ...] = (),
+    nested: tuple[Section, ...] = (),
+) -> Section:
+    return Section(name, fields, derived, rules, nested)
 
 
 ID = required("id", v.identifier, personal=False)
