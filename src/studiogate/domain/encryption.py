@@ -23,11 +23,8 @@ def fingerprint(key: bytes) -> bytes:
 
 class Sealer:
     """AES-256-GCM with the deployment's key. The purpose is authenticated: one endpoint's secret cannot stand in for
-    another's.
-
-    During a key rotation there are two keys: both open, and the database determines which one seals (``use``). Keys
-    are reloaded when something cannot be opened, so a rotation needs no restart.
-    """
+    another's. During a key rotation there are two keys: both open, and the database determines which one seals
+    (``use``). Keys are reloaded when something cannot be opened, so a rotation needs no restart."""
 
     def __init__(self, load_keys: Callable[[], Sequence[bytes]]) -> None:
         self._load_keys = load_keys

@@ -41,10 +41,8 @@ def minutes_before(start: datetime, minutes: int) -> datetime:
 
 
 def local_day_bounds(start_time: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
-    """Return the studio's calendar day that contains ``start_time``, as the half-open UTC interval [first, next).
-
-    A day has 23, 24 or 25 hours. If a DST change skips midnight, the day begins at the change.
-    """
+    """Return the studio's calendar day that contains ``start_time``, as the half-open UTC interval [first, next). A day
+    has 23, 24 or 25 hours. If a DST change skips midnight, the day begins at the change."""
     day = start_time.astimezone(zone).date()
     first, following = (datetime.combine(d, time.min, zone) for d in (day, day + timedelta(days=1)))
     return first.astimezone(UTC), following.astimezone(UTC)

@@ -18,7 +18,6 @@ from uuid import UUID
 from studiogate.domain.access import Access, Scope, unknown_scopes
 from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
-from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -155,36 +154,36 @@ def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
 MAX_RATE = 2**31 - 1
 
 
-def _name(value: object, _setting: Setting) -> str:
+def _name(value: object, _setting: v.Setting) -> str:
     name = value.strip() if isinstance(value, str) else ""
     fault = name_fault(name) if name else "not be empty"
     if fault is not None:
-        raise WrongValueError(((), f"must {fault}"))
+        raise v.WrongValueError(((), f"must {fault}"))
     return name
 
 
-def _scopes(value: object, _setting: Setting) -> list[str]:
+def _scopes(value: object, _setting: v.Setting) -> list[str]:
     if not isinstance(value, list | tuple) or not value:
-        raise WrongValueError(((), "must have at least one scope"))
+        raise v.WrongValueError(((), "must have at least one scope"))
     unknown = unknown_scopes(value)
     if unknown:
-        raise WrongValueError(((), f"has {unknown[0]!r}, which is none of {', '.join(Scope)}"))
+        raise v.WrongValueError(((), f"has {unknown[0]!r}, which is none of {', '.join(Scope)}"))
     return sorted(set(value))
 
 
-def _location_ids(value: object, setting: Setting) -> list[UUID]:
+def _location_ids(value: object, setting: v.Setting) -> list[UUID]:
     if not isinstance(value, list | tuple) or not value:
-        raise WrongValueError(((), "must have at least one location, or be null for all"))
+        raise v.WrongValueError(((), "must have at least one location, or be null for all"))
     return list(dict.fromkeys(UUID(str(v.identifier(str(each), setting))) for each in value))
 
 
-def _expiry(value: object, setting: Setting) -> datetime:
+def _expiry(value: object, setting: v.Setting) -> datetime:
     return value if isinstance(value, datetime) else v.instant(value, setting)
 
 
-def _rate(value: object, _setting: Setting) -> int:
+def _rate(value: object, _setting: v.Setting) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_RATE:
-        raise WrongValueError(((), f"must be a number from 1 to {MAX_RATE}, or null for the default"))
+        raise v.WrongValueError(((), f"must be a number from 1 to {MAX_RATE}, or null for the default"))
     return value
 
 

@@ -49,13 +49,13 @@ def pause(state: MembershipState, asked: Pause, now: datetime) -> MembershipStat
 
 
 def resume(state: MembershipState, at: datetime | None, now: datetime) -> MembershipState | Refusal:
-    """Return the membership with its pause ending at this time (None: now).
-
-    A pause that ends now is only marked as over: ``memberships.advance`` then resumes it, as it does for every pause,
-    and renews the period if that ran out meanwhile. That is the one change of the version.
-    """
+    """Return the membership with its pause ending at this time (None: now). A pause that ends now is only marked as
+    over: ``memberships.advance`` then resumes it, as it does for every pause, and renews the period if that ran out
+    meanwhile. That is the one change of the version."""
     if state.status == MembershipStatus.PAUSED:
-        return _ends_at(state, at, now)
+        if at is None:
+            return state._replace(pause_ends_at=now)
+        return _changed(state, pause_ends_at=at) if at > now else refused(fault("at", "must not be in the past"))
     if state.status == MembershipStatus.ACTIVE and state.pause_starts_at is not None:
         if at is None:
             return _changed(state, pause_starts_at=None, pause_ends_at=None, pause_reason=None)
@@ -63,12 +63,6 @@ def resume(state: MembershipState, at: datetime | None, now: datetime) -> Member
             return refused(fault("at", "must be after the start of the pause"))
         return _changed(state, pause_ends_at=at)
     return Refusal(Code.INVALID_TRANSITION, {"undoes": "paused", "is": state.status.value})
-
-
-def _ends_at(state: MembershipState, at: datetime | None, now: datetime) -> MembershipState | Refusal:
-    if at is None:
-        return state._replace(pause_ends_at=now)
-    return _changed(state, pause_ends_at=at) if at > now else refused(fault("at", "must not be in the past"))
 
 
 def cancel(

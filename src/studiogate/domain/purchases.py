@@ -17,7 +17,6 @@ from studiogate.domain.catalog import CURRENCY, Price, Product, decimals_faults
 from studiogate.domain.fields import Field, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
-from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import money_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff_input import by_name, fault, read_fields, refused
@@ -75,7 +74,7 @@ def line_of_product(product: Product, price: Price, quantity: int, status: Purch
     return PurchaseLine(product.id, product.key, product.product_type, quantity, total, price.currency, status.value)
 
 
-def free_line(given: Mapping[str, object], setting: Setting) -> tuple[PurchaseLine | None, list[Fault]]:
+def free_line(given: Mapping[str, object], setting: v.Setting) -> tuple[PurchaseLine | None, list[Fault]]:
     """Return a line for something that is not in the catalog, or None and all faults."""
     values, faults = read_fields(LINE, given, setting, new=True)
     faults += decimals_faults("amount_total", values)
@@ -90,7 +89,7 @@ def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | N
     return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": target.value})
 
 
-def refund(paid: Paid, amount: str | None, setting: Setting) -> Paid | Refusal:
+def refund(paid: Paid, amount: str | None, setting: v.Setting) -> Paid | Refusal:
     """Return the purchase after a refund of this amount (None: of all that is left)."""
     known = _status(paid.status)
     if known not in REFUNDABLE:

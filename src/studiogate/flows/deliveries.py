@@ -11,7 +11,6 @@ from studiogate.domain.webhooks.deliveries import GONE
 from studiogate.flows.retry import for_each_studio
 from studiogate.storage import event_changes, event_numbering
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.event_changes import Snapshot
 from studiogate.storage.webhooks import claims, endpoints
 from studiogate.storage.webhooks.claims import Claimed, Settled
 
@@ -37,11 +36,9 @@ async def claim(
 
 
 async def settle(database: Database, access: Access, outcomes: Sequence[Settled]) -> list[UUID]:
-    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled.
-
-    All endpoints are locked before their deliveries, as by whoever changes or deletes one: in the other order, the two
-    would wait for each other.
-    """
+    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled. All
+    endpoints are locked before their deliveries, as by whoever changes or deletes one: in the other order, the two
+    would wait for each other."""
     succeeded = {each.claimed.endpoint_id for each in outcomes if each.attempted.succeeded}
     failed = {each.claimed.endpoint_id for each in outcomes if not each.attempted.succeeded}
     gone = {each.claimed.endpoint_id for each in outcomes if each.attempted.status == GONE}
@@ -54,7 +51,7 @@ async def settle(database: Database, access: Access, outcomes: Sequence[Settled]
 
 
 async def _disable(
-    connection: Connection, access: Access, before: Snapshot, gone: Sequence[UUID], failed: Sequence[UUID]
+    connection: Connection, access: Access, before: event_changes.Snapshot, gone: Sequence[UUID], failed: Sequence[UUID]
 ) -> list[UUID]:
     """Disable and announce endpoints where due; ``before`` is their state before this transaction changed them."""
     if not gone and not failed:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from functools import partial
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
@@ -29,32 +28,36 @@ FILES_AT_ONCE = 1_000
 Due = tuple[UUID, UUID]  # a studio and its class or series
 
 
-async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[int]]) -> int:
-    """Run the step for each class or series and return the sum; one that fails is reported after the others."""
-    return await for_each(due, lambda each: step(*each), lambda each: f"class or series {each[1]} of studio {each[0]}")
+async def _for_each(
+    database: Database, due: Iterable[Due], flow: Callable[[Connection, Access, UUID], Awaitable[int]]
+) -> int:
+    """Run the flow for each, in a transaction of its own, and return the sum; one that fails is reported at the end."""
+
+    async def step(each: Due) -> int:
+        async with database.transaction() as connection:
+            return await flow(connection, system_access(each[0]), each[1])
+
+    return await for_each(due, step, lambda each: f"class or series {each[1]} of studio {each[0]}")
 
 
 async def expire_waitlists(database: Database) -> int:
     """Cancel and announce the bookings that are still on the waitlist at class start: no charge, no seat."""
     async with database.connection() as connection:
         due = await staff.classes_with_expired_waitlist(connection)
-    return await _for_each(due, lambda studio_id, class_id: _expire_waitlist(database, studio_id, class_id))
+    return await _for_each(database, due, _expire_waitlist)
 
 
-async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) -> int:
-    access = system_access(studio_id)
-    async with database.transaction() as connection:
-        situation = await lock.lock_class(connection, access, class_id)
-        now = await classes.database_time(connection, access)
-        if situation is None or not waitlist_has_expired(situation.class_, now):
-            return 0
-        waiting = await staff.waiting_bookings(connection, access, class_id)
-        members = [member_id for _, member_id in waiting]
-        await lock.lock_members(connection, access, class_id, members)
-        for booking_id, _ in waiting:
-            cause = CancellationCause.WAITLIST_EXPIRED
-            await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)
-        return len(waiting)
+async def _expire_waitlist(connection: Connection, access: Access, class_id: UUID) -> int:
+    situation = await lock.lock_class(connection, access, class_id)
+    now = await classes.database_time(connection, access)
+    if situation is None or not waitlist_has_expired(situation.class_, now):
+        return 0
+    waiting = await staff.waiting_bookings(connection, access, class_id)
+    await lock.lock_members(connection, access, class_id, [member_id for _, member_id in waiting])
+    for booking_id, _ in waiting:
+        cause = CancellationCause.WAITLIST_EXPIRED
+        await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)
+    return len(waiting)
 
 
 async def fill_free_seats(database: Database) -> int:
@@ -65,12 +68,7 @@ async def fill_free_seats(database: Database) -> int:
             page = await staff.classes_with_seat_and_waitlist(connection, due[-1] if due else None, BATCH)
         due += page
         if len(page) < BATCH:
-            return await _for_each(due, lambda studio_id, class_id: _fill_free_seats(database, studio_id, class_id))
-
-
-async def _fill_free_seats(database: Database, studio_id: UUID, class_id: UUID) -> int:
-    async with database.transaction() as connection:
-        return await staff_flow.fill_free_seats(connection, system_access(studio_id), class_id)
+            return await _for_each(database, due, staff_flow.fill_free_seats)
 
 
 async def advance_memberships(database: Database) -> int:
@@ -91,13 +89,6 @@ async def _advance_memberships(database: Database, access: Access) -> int:
             return changed
 
 
-async def announce_class_statuses(database: Database) -> int:
-    """Announce the classes that have started or ended since the last round, in small batches."""
-    async with database.connection() as connection:
-        due = await due_classes.studios_with_due_classes(connection)
-    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, changes.announce_due))
-
-
 async def extend_series(database: Database) -> int:
     """Create the classes of series that the studios' horizons have come to include, each series by itself."""
     async with database.connection() as connection:
@@ -106,12 +97,7 @@ async def extend_series(database: Database) -> int:
     for studio_id in studios:
         async with database.connection() as connection:
             due += [(studio_id, each) for each in await series.due_series(connection, system_access(studio_id))]
-    return await _for_each(due, lambda studio_id, series_id: _extend_series(database, studio_id, series_id))
-
-
-async def _extend_series(database: Database, studio_id: UUID, series_id: UUID) -> int:
-    async with database.transaction() as connection:
-        return await series_flow.extend(connection, system_access(studio_id), series_id)
+    return await _for_each(database, due, series_flow.extend)
 
 
 async def forget_deleted_endpoints(database: Database) -> int:
@@ -122,15 +108,6 @@ async def forget_deleted_endpoints(database: Database) -> int:
 
 Step = Callable[[Database], Coroutine[object, None, int]]
 Sweep = Callable[[Connection, Access, int], Awaitable[int]]
-
-
-async def _sweep_studios(
-    database: Database, studios: Callable[[Connection], Awaitable[list[UUID]]], sweep: Sweep
-) -> int:
-    """Run a sweep in every studio that needs it; return the sum of their counts."""
-    async with database.connection() as connection:
-        due = await studios(connection)
-    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, sweep))
 
 
 async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
@@ -145,9 +122,18 @@ async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
 
 
 def _sweeping(studios: Callable[[Connection], Awaitable[list[UUID]]], sweep: Sweep) -> Step:
-    return partial(_sweep_studios, studios=studios, sweep=sweep)
+    """Return the step that runs a sweep in every studio that needs it, and returns the sum of their counts."""
+
+    async def step(database: Database) -> int:
+        async with database.connection() as connection:
+            due = await studios(connection)
+        return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, sweep))
+
+    return step
 
 
+# The classes that have started or ended since the last round.
+announce_class_statuses = _sweeping(due_classes.studios_with_due_classes, changes.announce_due)
 # What is deleted when it is old. The number of days or hours is in the statements that find it.
 forget_expired_keys = _sweeping(housekeeping.studios_with_expired_keys, idempotency.sweep)
 forget_form_tokens = _sweeping(form_tokens.studios_with_old_tokens, form_tokens.sweep)

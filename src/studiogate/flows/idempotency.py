@@ -35,16 +35,12 @@ KEY_REUSED = Refusal(Code.IDEMPOTENCY_KEY_REUSED)
 IN_PROGRESS = Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
 
 
-def _not_stored(_refusal: Refusal) -> None:
-    return None
-
-
 class Answers(NamedTuple):
     """How a front end responds. Statuses are its own: they are stored and returned here, never interpreted."""
 
     success: int = 0
     # The response to a refusal that is stored, such as a refused booking; None for any other.
-    refusal: Callable[[Refusal], Stored | None] = _not_stored
+    refusal: Callable[[Refusal], Stored | None] = lambda _refusal: None
     # Encrypts a success that contains a secret, which the database must not know.
     seal: Callable[[bytes], bytes] = bytes
 
@@ -117,7 +113,7 @@ async def _in_one_transaction(
         result = await _done(connection, context, work)
         if isinstance(result, Stored):
             return result
-        response = _response(context, result)
+        response = context.answers.refusal(result) if isinstance(result, Refusal) else context.success(result)
         if response is None:
             await check_not_stored(connection, context)
             raise _ForgetError(result)  # type: ignore[arg-type]  # every result in wire form has a response
@@ -146,10 +142,6 @@ async def _faults(connection: Connection, context: WriteContext, work: Work | Em
     await _claim(connection, without_key, work)
     result = await _done(connection, without_key, work)
     return result if isinstance(result, Refusal) and result.code is Code.VALIDATION_ERROR else None
-
-
-def _response(context: WriteContext, result: str | Refusal) -> Stored | None:
-    return context.answers.refusal(result) if isinstance(result, Refusal) else context.success(result)
 
 
 async def check_not_stored(connection: Connection, context: WriteContext) -> None:

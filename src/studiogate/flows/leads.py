@@ -1,12 +1,12 @@
 """Create or identify leads, update them, and note their submissions."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.json_values import json_text
 from studiogate.domain.leads import (
     FORM_SUBMISSIONS,
     FormSubmission,
@@ -30,7 +30,6 @@ from studiogate.storage import studio
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-from studiogate.storage.leads import KeptLead, LeadChange, NewLead
 
 DEFAULT_SOURCE = "partner_api"
 FORM_SOURCE = "form"
@@ -61,9 +60,8 @@ async def phone_in_studio(connection: Connection, access: Access, phone: str) ->
 
 async def phone_faults(connection: Connection, access: Access, phone: object) -> list[Fault]:
     """Return what is wrong with a phone number, if one is given."""
-    if not isinstance(phone, str) or await phone_in_studio(connection, access, phone) is not None:
-        return []
-    return [BAD_PHONE]
+    wrong = isinstance(phone, str) and await phone_in_studio(connection, access, phone) is None
+    return [BAD_PHONE] if wrong else []
 
 
 async def create_faults(
@@ -111,12 +109,12 @@ async def create_or_identify(
     lead_id = new_id()
     response = context.success(mutation(lead_id, created=True))
     whole = given.filled_from(LeadContact(source=DEFAULT_SOURCE))
-    new = NewLead(lead_id, email, whole, is_recorded=True, answers=context.answer(response))
+    new = storage.NewLead(lead_id, email, whole, is_recorded=True, answers=context.answer(response))
     kept = await storage.make_or_lock(connection, access, new)
     return response if kept is None else await _fill(connection, access, kept, given)
 
 
-async def _fill(connection: Connection, access: Access, kept: KeptLead, given: LeadContact) -> str | Refusal:
+async def _fill(connection: Connection, access: Access, kept: storage.KeptLead, given: LeadContact) -> str | Refusal:
     filled = kept.contact.filled_from(given)
     if grows_too_large(kept.contact.metadata, filled.metadata):
         return faulty(METADATA_TOO_LARGE)
@@ -137,10 +135,9 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     if kept is None:
         return NOT_FOUND
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
-    refusal = status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes)
-    if refusal is not None:
+    if refusal := status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes):
         return refusal
-    change = LeadChange(
+    change = storage.LeadChange(
         wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
     )
     async with recorded_for_key(connection, access, "lead.change", Subject("lead", kept.id)):
@@ -151,7 +148,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
     """Return the id of a lead for an unknown email that came with a form. The email must be locked."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
-    new = NewLead(new_id(), email, contact)
+    new = storage.NewLead(new_id(), email, contact)
     return (await storage.make_or_lock(connection, access, new) or new).id
 
 
@@ -166,4 +163,4 @@ async def note_submission(connection: Connection, access: Access, lead_id: UUID,
 
 def mutation(lead_id: UUID, *, created: bool) -> str:
     """Return the specification's mutation result."""
-    return json.dumps({"id": str(lead_id), "object": "lead", "created": created}, separators=(",", ":"))
+    return json_text({"id": str(lead_id), "object": "lead", "created": created})

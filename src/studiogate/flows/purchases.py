@@ -38,24 +38,35 @@ class Sold(NamedTuple):
 @staff_flow(Permission.SALES)
 async def sell(connection: Connection, access: Access, order: Order) -> Sold | Refusal:
     """Sell a membership. Waiting members who can pay now are promoted by the sweep."""
-    place = await lock_buyer(connection, access, order.member_id, order.location_id)
-    if isinstance(place, Refusal):
+    if isinstance(place := await lock_buyer(connection, access, order.member_id, order.location_id), Refusal):
         return place
     order = order._replace(location_id=place)
-    offer = await find_offer(connection, access, order.product_id)
-    if isinstance(offer, Refusal):
+    if isinstance(offer := await find_offer(connection, access, order.product_id), Refusal):
         return offer
     sale, faults = decide(order, offer, *await purchases.clock(connection, access))
-    return refused(*faults) if sale is None else await _write_sale(connection, access, order, sale)
+    if sale is None:
+        return refused(*faults)
+    sold = Sold(new_id(), new_id(), sale)
+    renews_at = None if sale.price.interval is None else sale.price.id
+    async with (
+        audited(connection, access, "membership.sell", Subject("purchase", sold.purchase_id)),
+        audited(connection, access, "membership.sell", Subject("membership", sold.membership_id)),
+    ):
+        purchase = NewPurchase(sold.purchase_id, order.member_id, order.location_id, sale.line)
+        await purchases.insert(connection, access, purchase)
+        membership = NewMembership(sold.membership_id, order.member_id, order.product_id, renews_at, sale.membership)
+        await purchases.insert_membership(connection, access, membership)
+        await purchases.record(connection, access, sold.membership_id, sold.purchase_id, sale.price.id)
+    await emit_event(connection, access, EventType.MEMBERSHIP_CREATED, sold.membership_id)
+    await emit_event(connection, access, EventType.PURCHASE_CREATED, sold.purchase_id)
+    return sold
 
 
 async def lock_buyer(
     connection: Connection, access: Access, member_id: UUID, location_id: UUID | None
 ) -> UUID | Refusal | None:
-    """Lock the member who buys; return the location of the purchase, if it has one.
-
-    Staff who are limited to locations sell at one of these, since they would not see the purchase otherwise.
-    """
+    """Lock the member who buys; return the location of the purchase, if it has one. Staff who are limited to locations
+    sell at one of these, since they would not see the purchase otherwise."""
     if not await purchases.lock_member(connection, access, member_id):
         return Refusal(Code.NOT_FOUND, param="member_id")
     permitted = await studios.location_ids(connection, access)
@@ -79,23 +90,6 @@ async def find_offer(connection: Connection, access: Access, product_id: UUID) -
     return Offer(product, await catalog.prices_of(connection, access, product.id))
 
 
-async def _write_sale(connection: Connection, access: Access, order: Order, sale: Sale) -> Sold:
-    sold = Sold(new_id(), new_id(), sale)
-    renews_at = None if sale.price.interval is None else sale.price.id
-    async with (
-        audited(connection, access, "membership.sell", Subject("purchase", sold.purchase_id)),
-        audited(connection, access, "membership.sell", Subject("membership", sold.membership_id)),
-    ):
-        purchase = NewPurchase(sold.purchase_id, order.member_id, order.location_id, sale.line)
-        await purchases.insert(connection, access, purchase)
-        membership = NewMembership(sold.membership_id, order.member_id, order.product_id, renews_at, sale.membership)
-        await purchases.insert_membership(connection, access, membership)
-        await purchases.record(connection, access, sold.membership_id, sold.purchase_id, sale.price.id)
-    await emit_event(connection, access, EventType.MEMBERSHIP_CREATED, sold.membership_id)
-    await emit_event(connection, access, EventType.PURCHASE_CREATED, sold.purchase_id)
-    return sold
-
-
 class Refunded(NamedTuple):
     status: str
     refunded_amount: Decimal | None
@@ -112,11 +106,9 @@ class _Payment(NamedTuple):
 @staff_flow(Permission.SALES)
 async def record_product(connection: Connection, access: Access, order: Order) -> UUID | Refusal:
     """Record the purchase of a product without a membership, such as a towel; return the purchase's id."""
-    place = await lock_buyer(connection, access, order.member_id, order.location_id)
-    if isinstance(place, Refusal):
+    if isinstance(place := await lock_buyer(connection, access, order.member_id, order.location_id), Refusal):
         return place
-    offer = await find_offer(connection, access, order.product_id)
-    if isinstance(offer, Refusal):
+    if isinstance(offer := await find_offer(connection, access, order.product_id), Refusal):
         return offer
     line, faults = line_of(order._replace(location_id=place), offer)
     if line is None:
@@ -129,8 +121,7 @@ async def record_line(
     connection: Connection, access: Access, member_id: UUID, location_id: UUID | None, given: Mapping[str, object]
 ) -> UUID | Refusal:
     """Record the purchase of something that is not in the catalog; return the purchase's id."""
-    place = await lock_buyer(connection, access, member_id, location_id)
-    if isinstance(place, Refusal):
+    if isinstance(place := await lock_buyer(connection, access, member_id, location_id), Refusal):
         return place
     line, faults = free_line(given, Setting(await studios.currency_of(connection, access)))
     if line is None:
@@ -143,17 +134,19 @@ async def mark(
     connection: Connection, access: Access, purchase_id: UUID, status: PurchaseStatus
 ) -> PurchaseStatus | Refusal:
     """Mark a purchase as paid or failed. A membership is past_due while a purchase that pays for it is failed."""
-    found = await _lock(connection, access, purchase_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
-    refusal = purchase_refusal(found.paid.status, status)
-    if refusal is not None:
+    if refusal := purchase_refusal(found.paid.status, status):
         return refusal
     paid = found.paid._replace(status=status.value)
     await _write(connection, access, _Payment(purchase_id, "purchase.mark"), paid)
     if found.membership_id is not None:
         unpaid = found.others_failed or status == PurchaseStatus.FAILED
-        await _settle(connection, access, found.membership_id, unpaid=unpaid)
+        state = await memberships.read_state(connection, access, found.membership_id)
+        settled = after_payment(state, unpaid=unpaid)
+        if settled != state:
+            async with recorded(connection, access, "purchase.mark", Subject("membership", found.membership_id)):
+                await memberships.write_state(connection, access, found.membership_id, settled)
     return status
 
 
@@ -162,8 +155,7 @@ async def refund(
     connection: Connection, access: Access, purchase_id: UUID, amount: str | None, reason: str
 ) -> Refunded | Refusal:
     """Record that an amount (None: all that is left) was paid back. A membership that was bought stays."""
-    found = await _lock(connection, access, purchase_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
     wrong = reason_faults(reason)
     paid = refund_rule(found.paid, amount, Setting(await studios.currency_of(connection, access)))
@@ -178,8 +170,7 @@ async def refund(
 @staff_flow(Permission.SALES)
 async def waive_fee(connection: Connection, access: Access, purchase_id: UUID, reason: str) -> PurchaseStatus | Refusal:
     """Waive a fee that was not paid, such as one for a late cancellation: its purchase is cancelled."""
-    found = await _lock(connection, access, purchase_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
     wrong = reason_faults(reason)
     paid = waive_rule(found.paid)
@@ -208,12 +199,3 @@ async def _write(connection: Connection, access: Access, payment: _Payment, paid
     subject = Subject("purchase", payment.purchase_id)
     async with recorded(connection, access, payment.action, subject, payment.reason):
         await purchases.write_paid(connection, access, payment.purchase_id, paid)
-
-
-async def _settle(connection: Connection, access: Access, membership_id: UUID, *, unpaid: bool) -> None:
-    state = await memberships.read_state(connection, access, membership_id)
-    settled = after_payment(state, unpaid=unpaid)
-    if settled == state:
-        return
-    async with recorded(connection, access, "purchase.mark", Subject("membership", membership_id)):
-        await memberships.write_state(connection, access, membership_id, settled)

@@ -11,6 +11,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EventType
 from studiogate.domain.instants import instant_text
+from studiogate.domain.json_values import json_text
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.webhooks.deliveries import MAX_ENDPOINTS, MAX_WAITING, new_secret
 from studiogate.flows import retry
@@ -54,10 +55,9 @@ async def create(
 
 
 async def _with_secret(connection: Connection, access: Access, endpoint_id: UUID | str, secret: str) -> str | Refusal:
-    wire = await endpoints.read_endpoint(connection, access, endpoint_id)
-    if wire is None:
+    if (wire := await endpoints.read_endpoint(connection, access, endpoint_id)) is None:
         return NOT_FOUND
-    return json.dumps({**json.loads(wire), "secret": secret}, separators=(",", ":"), ensure_ascii=False)
+    return json_text({**json.loads(wire), "secret": secret})
 
 
 async def _locked(connection: Connection, access: Access, endpoint_id: str) -> Subject | None:
@@ -71,8 +71,7 @@ async def change(
     connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, object]
 ) -> str | Refusal:
     """Change the given fields of an endpoint, and announce that it is disabled. Must run inside a transaction."""
-    subject = await _locked(connection, access, endpoint_id)
-    if subject is None:
+    if (subject := await _locked(connection, access, endpoint_id)) is None:
         return NOT_FOUND
     before = await event_changes.snapshot(connection, access, DISABLED, [subject.id])
     async with audited(connection, access, "webhook_endpoint.change", subject):
@@ -89,18 +88,12 @@ async def change(
 
 async def delete(database: Database, access: Access, endpoint_id: str) -> Refusal | None:
     """Delete an endpoint, in a transaction of its own."""
-
-    async def transaction() -> Refusal | None:
-        async with database.transaction() as connection:
-            return await delete_endpoint(connection, access, endpoint_id)
-
-    return await retry.repeated(transaction)
+    return await retry.in_transaction(database, lambda each: delete_endpoint(each, access, endpoint_id))
 
 
 async def delete_endpoint(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:
     """Delete an endpoint. Must run inside a transaction."""
-    subject = await _locked(connection, access, endpoint_id)
-    if subject is None:
+    if (subject := await _locked(connection, access, endpoint_id)) is None:
         return NOT_FOUND
     async with audited(connection, access, "webhook_endpoint.delete", subject):
         await endpoints.delete(connection, access, endpoint_id)
@@ -122,22 +115,14 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
 
 async def test(connection: Connection, access: Access, endpoint_id: str) -> str | Refusal:
     """Send the endpoint a message that is not an event, even while it is disabled."""
-    wire = await endpoints.read_endpoint(connection, access, endpoint_id)
-    if wire is None:
+    if (wire := await endpoints.read_endpoint(connection, access, endpoint_id)) is None:
         return NOT_FOUND
     await event_numbering.lock_head(connection, access)
     if await deliveries.room_of(connection, access, endpoint_id) <= 0:
         return QUEUE_FULL
     delivery_id = new_id()
-    body = _test_body(access, delivery_id, wire)
-    await deliveries.create_test(connection, access, delivery_id, endpoint_id, body)
-    await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
-    return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
-
-
-def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
     envelope = {
-        "id": str(message_id),
+        "id": str(delivery_id),
         "object": "event",
         "type": deliveries.TEST_TYPE,
         "api_version": API_VERSION,
@@ -145,9 +130,11 @@ def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
         "sequence": None,
         "studio_id": str(access.studio_id),
         "actor": {"type": access.actor.value},
-        "data": {"object": json.loads(endpoint), "previous_attributes": {}},
+        "data": {"object": json.loads(wire), "previous_attributes": {}},
     }
-    return json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
+    await deliveries.create_test(connection, access, delivery_id, endpoint_id, json_text(envelope))
+    await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
+    return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
 
 
 async def replay(connection: Connection, access: Access, endpoint_id: str, wanted: Replay) -> str | Refusal:
@@ -168,7 +155,7 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
         "has_more": made.has_more,
         "next_since": instant_text(made.until) if made.has_more and made.until else None,
     }
-    return json.dumps(answer, separators=(",", ":"))
+    return json_text(answer)
 
 
 async def redeliver(connection: Connection, access: Access, event_id: str) -> str | Refusal:
@@ -180,4 +167,4 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> st
     if count == 0 and await deliveries.any_full(connection, access):
         return QUEUE_FULL
     await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
-    return json.dumps({"object": "event_redelivery", "event_id": event_id, "deliveries": count}, separators=(",", ":"))
+    return json_text({"object": "event_redelivery", "event_id": event_id, "deliveries": count})

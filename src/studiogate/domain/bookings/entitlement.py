@@ -49,9 +49,7 @@ def choose_entitlement(
     memberships: Sequence[MembershipFacts], class_: ClassFacts, now: datetime
 ) -> MembershipFacts | Refusal:
     """Return the membership to charge: unlimited first, then the credits that expire first (no end last), then by id.
-
-    The four refusals are mutually exclusive. A paused membership is reported only if there is no usable one at all.
-    """
+    The four refusals are mutually exclusive. A paused membership is reported only if there is no usable one at all."""
     usable = [m for m in memberships if is_usable(m, now)]
     if not usable:
         return Refusal(_without_usable(memberships, class_, now))

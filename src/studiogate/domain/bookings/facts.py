@@ -97,11 +97,8 @@ class BookingRequest(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One attempt to book: everything that the rules examine.
-
-    ``seats_open`` is ``seats_open_to_newcomers``, not the class's ``available_count``: a free seat may be reserved
-    for a waiting member.
-    """
+    """One attempt to book: everything that the rules examine. ``seats_open`` is ``seats_open_to_newcomers``, not the
+    class's ``available_count``: a free seat may be reserved for a waiting member."""
 
     class_: ClassFacts
     policy: Policy
@@ -137,11 +134,9 @@ class WaitingEntry(NamedTuple):
 
 
 class BookingFacts(NamedTuple):
-    """A booking about to be cancelled, with its frozen policy.
-
-    ``credits_taken`` is 1 if it took a credit, 0 with an unlimited membership, without one, and while waitlisted.
-    ``cancellation_id`` is the id of the receipt if the booking is already cancelled.
-    """
+    """A booking about to be cancelled, with its frozen policy. ``credits_taken`` is 1 if it took a credit, 0 with an
+    unlimited membership, without one, and while waitlisted. ``cancellation_id`` is the id of the receipt if the booking
+    is already cancelled."""
 
     id: UUID
     class_id: UUID

@@ -13,14 +13,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.domain.bookings.eligibility import (
-    BookingDecision,
-    Outcome,
-    accept_booking,
-    judge_booking,
-)
+from studiogate.domain.bookings import eligibility
 from studiogate.domain.bookings.entitlement import is_spent
-from studiogate.domain.bookings.facts import Attempt, MembershipFacts
+from studiogate.domain.bookings.facts import Attempt
 from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 
@@ -49,7 +44,7 @@ OVERRIDABLE = ENTITLEMENT | {
 class StaffDecision(NamedTuple):
     """The decision, and the rules that were overridden for it."""
 
-    decision: BookingDecision
+    decision: eligibility.BookingDecision
     overridden: tuple[Code, ...] = ()
 
 
@@ -74,15 +69,16 @@ NO_OVERRIDE = Override()
 def decide_staff_booking(attempt: Attempt, override: Override, returned_to: UUID | None = None) -> StaffDecision:
     """Return the decision on a booking by staff. ``returned_to`` is the membership to which the booking that this one
     replaces has returned its credit."""
-    judgement = judge_booking(attempt)
+    judgement = eligibility.judge_booking(attempt)
     binding = binding_reasons(judgement.reasons, override, waits=attempt.would_wait)
     if binding:
-        return StaffDecision(BookingDecision(Outcome.REFUSED, binding))
+        return StaffDecision(eligibility.BookingDecision(eligibility.Outcome.REFUSED, binding))
     codes = tuple(reason.code for reason in judgement.reasons)
     membership = judgement.membership
     if membership is None and not ENTITLEMENT.isdisjoint(codes):
-        membership = _with_credit(attempt.member.memberships, returned_to)
-    return StaffDecision(accept_booking(attempt, membership), codes)
+        returned = (each for each in attempt.member.memberships if each.id == returned_to and not is_spent(each))
+        membership = next(returned, None)
+    return StaffDecision(eligibility.accept_booking(attempt, membership), codes)
 
 
 def binding_reasons(reasons: Sequence[Refusal], override: Override, *, waits: bool = False) -> tuple[Refusal, ...]:
@@ -102,7 +98,3 @@ def can_override(codes: Iterable[str], *, waits: bool) -> bool:
 
 def _overridable(waits: bool) -> frozenset[Code]:
     return OVERRIDABLE - {Code.CLASS_STARTED} if waits else OVERRIDABLE
-
-
-def _with_credit(memberships: Sequence[MembershipFacts], returned_to: UUID | None) -> MembershipFacts | None:
-    return next((each for each in memberships if each.id == returned_to and not is_spent(each)), None)

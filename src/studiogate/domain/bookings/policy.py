@@ -38,9 +38,7 @@ class LateFee:
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The members of the contract's policy table. Resolved once, then frozen on the booking and in its receipt.
-
-    ``late_fee_currency`` None means the studio's currency; ``in_currency`` fills it in before a policy is frozen.
-    """
+    ``late_fee_currency`` None means the studio's currency; ``in_currency`` fills it in before a policy is frozen."""
 
     require_entitlement: bool = True
     booking_opens_minutes_before: int | None = None
@@ -134,10 +132,8 @@ def resolve_policy(
     class_type: Mapping[str, object] | None = None,
     class_: Mapping[str, object] | None = None,
 ) -> Policy:
-    """Resolve the policy member by member: the class overrides the class type, then the location, then the studio.
-
-    A member that is present overrides the outer level even if it is null: null is a setting ("no limit").
-    """
+    """Resolve the policy member by member: the class overrides the class type, then the location, then the studio. A
+    member that is present overrides the outer level even if it is null: null is a setting ("no limit")."""
     return Policy.from_json({**(studio or {}), **(location or {}), **(class_type or {}), **(class_ or {})})
 
 
@@ -150,10 +146,8 @@ _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.([0-9]{1,4}))?")
 
 
 def policy_faults(override: Mapping[str, object], studio_currency: str = "USD") -> list[tuple[str, str]]:
-    """Return every invalid member with a message, in the mapping's order.
-
-    ``studio_currency`` determines the decimals of ``late_fee_amount`` if the mapping has no ``late_fee_currency``.
-    """
+    """Return every invalid member with a message, in the mapping's order. ``studio_currency`` determines the decimals
+    of ``late_fee_amount`` if the mapping has no ``late_fee_currency``."""
     checks = {**_CHECKS, "late_fee_amount": _amount_in(_currency_of(override, studio_currency))}
     found = ((member, checks.get(member, _unknown)(value)) for member, value in override.items())
     return [(member, message) for member, message in found if message is not None]

@@ -27,10 +27,8 @@ from studiogate.domain.bookings.facts import (
     Attempt,
     BookingRequest,
     ClassFacts,
-    MemberFacts,
     MembershipFacts,
     SpotFacts,
-    SpotSelectionMode,
     WaitingEntry,
 )
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, binding_reasons
@@ -106,11 +104,9 @@ def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFa
     attempt = _attempt(class_, entry, now)
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
     judgement = judge_promotion(attempt)
-    reasons = judgement.reasons + _without_spot(class_.spot_selection_mode, spot_id)
-    if reasons:
-        return Skip(reasons)
-    membership = judgement.membership
-    return Promote(membership, spot_id, credits_of(membership))
+    fault = None if spot_id else spot_fault(class_.spot_selection_mode, (), None)
+    reasons = (*judgement.reasons, fault) if fault else judgement.reasons
+    return Skip(reasons) if reasons else Promote(judgement.membership, spot_id, credits_of(judgement.membership))
 
 
 def decide_staff_promotion(
@@ -123,8 +119,7 @@ def decide_staff_promotion(
     verdict = try_promotion(class_, entry, free, now)
     if isinstance(verdict, Promote):
         return verdict
-    refusal = first_refusal(binding_reasons(verdict.reasons, override))
-    if refusal is not None:
+    if refusal := first_refusal(binding_reasons(verdict.reasons, override)):
         return refusal
     membership = judge_promotion(_attempt(class_, entry, now)).membership
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
@@ -150,16 +145,7 @@ def _walk(
 
 
 def _attempt(class_: ClassFacts, entry: WaitingEntry, now: datetime) -> Attempt:
-    member = _apart_from_own_booking(entry.member, entry.booking_id)
+    member, live = entry.member, entry.member.live_booking
+    if live is not None and live.id == entry.booking_id:
+        member = member._replace(live_booking=None)
     return Attempt(class_, entry.policy, member, BookingRequest(), spots=(), seats_open=1, now=now)
-
-
-def _apart_from_own_booking(member: MemberFacts, booking_id: UUID) -> MemberFacts:
-    if member.live_booking is None or member.live_booking.id != booking_id:
-        return member
-    return member._replace(live_booking=None)
-
-
-def _without_spot(mode: SpotSelectionMode | None, spot_id: UUID | None) -> tuple[Refusal, ...]:
-    fault = None if spot_id else spot_fault(mode, (), None)
-    return (fault,) if fault else ()

@@ -137,10 +137,6 @@ def _rating(field_: Field, setting: Setting) -> ValueCheck:
     return check
 
 
-def _signature(_field: Field, _setting: Setting) -> ValueCheck:
-    return _signature_fault
-
-
 def _signature_fault(value: str) -> str | None:
     if len(value) > MAX_SIGNATURE:
         return f"must be at most {MAX_SIGNATURE // 1000} kB"
@@ -177,7 +173,7 @@ CHECKS: Mapping[str, AnswerCheck] = {
     FieldType.SELECT: _option,
     FieldType.CHECKBOX: _box,
     FieldType.CHECKBOX_GROUP: _option,
-    FieldType.SIGNATURE: _signature,
+    FieldType.SIGNATURE: lambda _field, _setting: _signature_fault,
     FieldType.FILE_UPLOAD: _upload,
     FieldType.ADDRESS: _text,
     FieldType.RATING: _rating,

@@ -57,10 +57,8 @@ WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
 
 
 def field_faults(fields: object) -> list[DefinitionFault]:
-    """Return every fault of an individual field, with its place inside ``fields``, and duplicate keys.
-
-    Takes time linear in the size of ``fields``, like all code that handles a partner's form or a visitor's answers.
-    """
+    """Return every fault of an individual field, with its place inside ``fields``, and duplicate keys. Takes time
+    linear in the size of ``fields``, like all code that handles a partner's form or a visitor's answers."""
     if not isinstance(fields, Sequence) or isinstance(fields, str):
         return [((), "must be an array of fields")]
     if len(fields) > MAX_FIELDS:
@@ -78,11 +76,13 @@ def _faults_of_field(field: object) -> list[DefinitionFault]:
     faults: list[DefinitionFault] = [
         ((name,), "is required") for name in ("key", "label", "type") if field.get(name) is None
     ]
-    for name, check in _MEMBERS.items():
-        message = check(field[name]) if field.get(name) is not None else None
-        if message:
-            faults.append(((name,), message))
-    return faults + _option_faults(field) + _bound_faults(field)
+    return faults + member_faults(_MEMBERS, field) + _option_faults(field) + _bound_faults(field)
+
+
+def member_faults(checks: Mapping[str, Check], given: Mapping[str, object]) -> list[DefinitionFault]:
+    """Return what is wrong with each member that has a check; absent ones and null are accepted."""
+    messages = ((name, check(given[name])) for name, check in checks.items() if given.get(name) is not None)
+    return [((name,), message) for name, message in messages if message]
 
 
 text = text_up_to(MAX_TEXT)

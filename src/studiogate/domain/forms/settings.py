@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import AddressValueError, IPv4Address
-from typing import Any, TypeAlias
-from urllib.parse import SplitResult, quote, urlsplit
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 import idna
 
 from studiogate.domain.forms.answer_checks import is_email
-from studiogate.domain.forms.definition import DefinitionFault, short_text, text
+from studiogate.domain.forms.definition import DefinitionFault, member_faults, short_text, text
 from studiogate.domain.forms.values import as_instant
 from studiogate.domain.people import normalize_email
 from studiogate.domain.value_checks import Check, boolean
@@ -40,7 +40,9 @@ def encoded_url(text: str) -> str | None:
     authority = _authority(parts.netloc) if parts.scheme == "https" else None
     if authority is None:
         return None
-    url = f"https://{authority}{_encoded_rest(parts)}"
+    query = f"?{_encoded(parts.query, _IN_QUERY)}" if parts.query else ""
+    fragment = f"#{_encoded(parts.fragment, _IN_QUERY)}" if parts.fragment else ""
+    url = f"https://{authority}{_encoded(parts.path, _IN_PATH)}{query}{fragment}"
     return url if len(url) <= MAX_URL else None
 
 
@@ -78,12 +80,6 @@ def _is_name_or_address(host: str) -> bool:
         return str(IPv4Address(host)) == host
     except AddressValueError:
         return False
-
-
-def _encoded_rest(parts: SplitResult) -> str:
-    query = f"?{_encoded(parts.query, _IN_QUERY)}" if parts.query else ""
-    fragment = f"#{_encoded(parts.fragment, _IN_QUERY)}" if parts.fragment else ""
-    return _encoded(parts.path, _IN_PATH) + query + fragment
 
 
 def _encoded(text: str, safe: str) -> str:
@@ -125,18 +121,13 @@ def setting_faults(settings: object) -> list[DefinitionFault]:
     """Return every fault with its place inside ``settings``."""
     if not isinstance(settings, Mapping):
         return [((), "must be an object")]
-    faults: list[DefinitionFault] = []
-    for name, check in _CHECKS.items():
-        message = check(settings[name]) if settings.get(name) is not None else None
-        if message:
-            faults.append(((name,), message))
-    return faults + _window_faults(settings)
+    return member_faults(_CHECKS, settings) + _window_faults(settings)
 
 
-def read_settings(settings: Mapping[str, object]) -> FormSettings:
+def read_settings(settings: Mapping[str, Any]) -> FormSettings:
     """Return stored settings as values. A member that fails its check (from an old import) counts as absent."""
     given = {
-        name: _READERS.get(name, _as_it_is)(settings[name])
+        name: _READERS[name](settings[name]) if name in _READERS else settings[name]
         for name, check in _CHECKS.items()
         if settings.get(name) is not None and check(settings[name]) is None
     }
@@ -181,18 +172,12 @@ _CHECKS: Mapping[str, Check] = {
     "create_lead": boolean,
 }
 
-Reader: TypeAlias = Callable[[Any], Any]
-
-
-def _as_it_is(value: object) -> object:
-    return value
-
 
 def _addresses(value: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(email for email in map(normalize_email, value) if email))
 
 
-_READERS: Mapping[str, Reader] = {
+_READERS: Mapping[str, Callable[[Any], Any]] = {
     "notification_emails": _addresses,
     "redirect_url": encoded_url,
     "opens_at": as_instant,

@@ -79,10 +79,8 @@ def is_verified_by_origin(access: Access, linked_member: UUID | None) -> bool:
 
 
 def page_key(token: str, email: str, name: str | None, data: Mapping[str, Any], file_keys: Collection[str]) -> bytes:
-    """Return a digest that is equal for two submissions of the same page with the same answers.
-
-    A browser that sends a page again uploads its files again, so only the number of files is included.
-    """
+    """Return a digest that is equal for two submissions of the same page with the same answers. A browser that sends a
+    page again uploads its files again, so only the number of files is included."""
     answers = {key: len(value) if key in file_keys else value for key, value in data.items()}
     return hashlib.sha256(json.dumps([token, email, name, answers], sort_keys=True).encode()).digest()
 

@@ -1,6 +1,6 @@
 """Limits on the size of a file, and on the number and total size of files per submission, form and studio."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from studiogate.domain.forms.answers import DATA, named_uploads
@@ -54,13 +54,12 @@ class UploadQuota:
 
     def refusal(self, usage: UploadUsage, size: int) -> Refusal | None:
         """Return a refusal for the first limit that another file of ``size`` bytes would exceed, or None."""
-        for limit, after, maximum in self._limits(usage, size):
+        for limit, after, maximum in (
+            ("form_upload_bytes", usage.form_bytes + size, self.form_bytes),
+            ("form_upload_files", usage.form_files + 1, MAX_FILES_PER_FORM),
+            ("studio_upload_bytes", usage.studio_bytes + size, self.studio_bytes),
+            ("studio_upload_files", usage.studio_files + 1, MAX_FILES_PER_STUDIO),
+        ):
             if after > maximum:
                 return Refusal(Code.LIMIT_REACHED, {"limit": limit, "maximum": maximum}, "file")
         return None
-
-    def _limits(self, usage: UploadUsage, size: int) -> Iterator[tuple[str, int, int]]:
-        yield "form_upload_bytes", usage.form_bytes + size, self.form_bytes
-        yield "form_upload_files", usage.form_files + 1, MAX_FILES_PER_FORM
-        yield "studio_upload_bytes", usage.studio_bytes + size, self.studio_bytes
-        yield "studio_upload_files", usage.studio_files + 1, MAX_FILES_PER_STUDIO

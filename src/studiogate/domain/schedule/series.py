@@ -62,10 +62,8 @@ class SeriesClass(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What makes the stored classes agree with their series.
-
-    ``detach`` has the classes that the pattern now places in the past: they stay as they are.
-    """
+    """What makes the stored classes agree with their series. ``detach`` has the classes that the pattern now places in
+    the past: they stay as they are."""
 
     keep: Mapping[UUID, Occurrence]
     cancel: tuple[UUID, ...]
@@ -115,10 +113,8 @@ def horizon(now: datetime, zone: tzinfo, weeks: int) -> Days:
 
 
 def wanted_days(now: datetime, zone: tzinfo, weeks: int, generated_until: date | None) -> Days:
-    """Return the local dates whose classes are created or compared: up to the horizon, or as far as they exist.
-
-    Begins a day early: a location whose time zone was changed may still have classes to come on its former today.
-    """
+    """Return the local dates whose classes are created or compared: up to the horizon, or as far as they exist. Begins
+    a day early: a location whose time zone was changed may still have classes to come on its former today."""
     ahead = horizon(now, zone, weeks)
     return Days(ahead.first - timedelta(days=1), max(ahead.last, generated_until or ahead.last))
 
@@ -135,10 +131,8 @@ def missing(
 
 
 def plan(wanted: Sequence[Occurrence], existing: Sequence[SeriesClass], now: datetime) -> Plan:
-    """Compare what the pattern means with the classes that exist and have not started.
-
-    A closure does not matter here: it prevents new classes, and cancels existing ones itself if it is meant to.
-    """
+    """Compare what the pattern means with the classes that exist and have not started. A closure does not matter here:
+    it prevents new classes, and cancels existing ones itself if it is meant to."""
     by_day = {each.day: each for each in wanted}
     following = [each for each in existing if each.follows]
     placed = {each.id: by_day[each.day] for each in following if each.day in by_day}

@@ -99,10 +99,8 @@ def conflict_text(code: WarningCode, other: str) -> str:
 
 
 def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:
-    """Return the classes of a timetable that share a room or an instructor with another one at the same time.
-
-    Compares neighbours in the order of their starts, so that a week of many classes costs little.
-    """
+    """Return the classes of a timetable that share a room or an instructor with another one at the same time. Compares
+    neighbours in the order of their starts, so that a week of many classes costs little."""
     found: defaultdict[UUID, set[WarningCode]] = defaultdict(set)
     for code, place in SHARED.items():
         latest: dict[UUID, Slot] = {}

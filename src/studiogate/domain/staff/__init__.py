@@ -97,12 +97,10 @@ class FormToken:
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """The person or command behind an access, for permissions and for the audit log.
-
-    ``name`` is the account's email, or the operating system's user who ran a command. An instructor acts only on
-    classes of ``instructor_id``. ``password_is_recent`` is false for a session whose password was typed too long ago
-    for dangerous actions. ``form`` is the form of the console that is being sent, if any.
-    """
+    """The person or command behind an access, for permissions and for the audit log. ``name`` is the account's email,
+    or the operating system's user who ran a command. An instructor acts only on classes of ``instructor_id``.
+    ``password_is_recent`` is false for a session whose password was typed too long ago for dangerous actions. ``form``
+    is the form of the console that is being sent, if any."""
 
     name: str
     permissions: frozenset[Permission]

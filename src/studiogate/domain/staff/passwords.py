@@ -25,10 +25,8 @@ _PART = re.compile(rf"[^\W_]{{{SHORTEST_PART},}}")
 
 
 def typed_password(text: str) -> str | None:
-    """Return a typed password in the form that is hashed, or None if no account can have it.
-
-    Keyboards produce the same letter as one character or as two, so it is normalized (NFKC).
-    """
+    """Return a typed password in the form that is hashed, or None if no account can have it. Keyboards produce the same
+    letter as one character or as two, so it is normalized (NFKC)."""
     if not 1 <= len(text) <= MAX_PASSWORD or not _is_text(text):
         return None
     return unicodedata.normalize("NFKC", text)

@@ -6,25 +6,13 @@ so a worker that dies leaves both or neither, and the next one continues after t
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import Any
 from uuid import UUID
 
+from studiogate.domain import mails as rules
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.mails import (
-    MAILS_PER_HOUR,
-    NEWS_LASTS,
-    TOO_LATE,
-    UNTRUE,
-    MailKind,
-    News,
-    is_still_news,
-    is_switched_on,
-    kind_of,
-    late_kind_of,
-)
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import mail_texts
@@ -33,7 +21,7 @@ from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import mails
-from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place, Recipient
+from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.mails import mark_failed
 
@@ -56,10 +44,10 @@ async def queue_news(database: Database, studio_id: UUID) -> bool:
         if until <= seen:
             return False
         events = await mails.read_news(connection, access, seen, until)
-        wanted = await _wanted(connection, access, place, events, kind_of)
+        wanted = await _wanted(connection, access, place, events, rules.kind_of)
         await mails.queue(connection, access, await _within_limits(connection, access, wanted))
-        late = await _wanted(connection, access, place, events, late_kind_of)
-        await mails.queue(connection, access, late, TOO_LATE)
+        late = await _wanted(connection, access, place, events, rules.late_kind_of)
+        await mails.queue(connection, access, late, rules.TOO_LATE)
         await mails.advance(connection, access, until)
     return until < place.head
 
@@ -75,7 +63,7 @@ async def skip_old_news(database: Database) -> None:
 async def _skip(database: Database, access: Access) -> bool:
     async with database.transaction() as connection:
         seen = await mails.lock_cursor(connection, access)
-        until = await mails.last_old_event(connection, access, seen, EVENTS_AT_ONCE, NEWS_LASTS)
+        until = await mails.last_old_event(connection, access, seen, EVENTS_AT_ONCE, rules.NEWS_LASTS)
         if until is not None:
             await mails.advance(connection, access, until)
     return until is not None
@@ -86,22 +74,19 @@ async def _wanted(
     access: Access,
     place: Place,
     events: Iterable[MailedEvent],
-    kind_of_news: Callable[[News, datetime], MailKind | None],
+    kind_of_news: Callable[[rules.News, datetime], rules.MailKind | None],
 ) -> list[MemberMail]:
     wanted = []
     for event in events:
         kind = kind_of_news(event.news, place.now)
-        if kind is None or not is_switched_on(kind, place.switches, test=place.test):
+        if kind is None or not rules.is_switched_on(kind, place.switches, test=place.test):
             continue
-        recipients = await _recipients(connection, access, kind, event)
+        recipients = [] if event.recipient is None else [event.recipient]
+        if kind is rules.MailKind.CLASS_CHANGED:
+            news = event.news
+            recipients = await mails.members_of_class(connection, access, news.class_id, news.created_at)
         wanted += [MemberMail(kind, event.news.event_id, recipient) for recipient in recipients]
     return wanted
-
-
-async def _recipients(connection: Connection, access: Access, kind: MailKind, event: MailedEvent) -> list[Recipient]:
-    if kind is MailKind.CLASS_CHANGED:
-        return await mails.members_of_class(connection, access, event.news.class_id, event.news.created_at)
-    return [] if event.recipient is None else [event.recipient]
 
 
 async def _within_limits(connection: Connection, access: Access, wanted: list[MemberMail]) -> list[MemberMail]:
@@ -111,7 +96,7 @@ async def _within_limits(connection: Connection, access: Access, wanted: list[Me
     kept = []
     for mail in wanted:
         counts[mail.recipient.member_id] += 1
-        if counts[mail.recipient.member_id] <= MAILS_PER_HOUR:
+        if counts[mail.recipient.member_id] <= rules.MAILS_PER_HOUR:
             kept.append(mail)
     return kept
 
@@ -124,29 +109,27 @@ async def claim(database: Database, studio_id: UUID, at_most: int) -> list[Claim
             due = await mails.claim(connection, system_access(studio_id), at_most, LEASE_SECONDS)
             kept = await _without_old_news(connection, system_access(studio_id), due)
         if kept or not due:
-            return [_claimed(studio_id, each.columns) for each in kept]
-
-
-def _claimed(studio_id: UUID, row: Mapping[str, Any]) -> ClaimedMail:
-    return ClaimedMail(studio_id, row["id"], row["attempts"], partial(mail_texts.content, row))
+            rows = [each.columns for each in kept]
+            return [
+                ClaimedMail(studio_id, row["id"], row["attempts"], partial(mail_texts.content, row)) for row in rows
+            ]
 
 
 async def _without_old_news(connection: Connection, access: Access, due: Iterable[DueMail]) -> list[DueMail]:
     kept = []
     for mail in due:
-        if is_still_news(mail.kind, mail.news, mail.now):
+        if rules.is_still_news(mail.kind, mail.news, mail.now):
             kept.append(mail)
         else:
-            problem = TOO_LATE if late_kind_of(mail.news, mail.now) is mail.kind else UNTRUE
+            problem = rules.TOO_LATE if rules.late_kind_of(mail.news, mail.now) is mail.kind else rules.UNTRUE
             await mark_failed(connection, access, mail.columns["id"], None, problem)
     return kept
 
 
 @staff_flow(Permission.STUDIO)
-async def switch_mails(connection: Connection, access: Access, kind: MailKind, on: bool) -> bool | Refusal:
+async def switch_mails(connection: Connection, access: Access, kind: rules.MailKind, on: bool) -> bool | Refusal:
     """Switch one kind of mail on or off; return the new state. Mails that are already queued are still sent."""
-    refusal = access.refusal_without_all_locations(Permission.STUDIO)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.STUDIO):
         return refusal
     switches = await mails.lock_switches(connection, access)
     async with audited(connection, access, "studio.switch_mails", Subject("studio", access.studio_id)):

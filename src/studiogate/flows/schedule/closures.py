@@ -20,7 +20,6 @@ from studiogate.domain.staff_input import invalid
 from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule import series as series_flow
-from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
@@ -43,10 +42,9 @@ class SavedClosure(NamedTuple):
 
 
 @staff_flow(Permission.SCHEDULE)
-async def create(connection: Connection, access: Access, given: Given) -> SavedClosure | Refusal:
+async def create(connection: Connection, access: Access, given: rows.Given) -> SavedClosure | Refusal:
     """Close a location, or all, for some days; cancel the classes of these days if the mode says so."""
-    values = await _values(connection, access, given)
-    if isinstance(values, Refusal):
+    if isinstance(values := await _values(connection, access, given), Refusal):
         return values
     location_id = None if values["location_id"] is None else read_id(values["location_id"])
     days = Days(values["first_date"], values["last_date"])
@@ -55,8 +53,7 @@ async def create(connection: Connection, access: Access, given: Given) -> SavedC
     affected = await storage.lock_classes(connection, access, [each.id for each in about if each.day in days])
     cancels = values["mode"] == ClosureMode.CANCEL
     warnings = () if cancels else _kept(len(affected))
-    refusal = strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    if refusal := strict_refusal(warnings, given.strict):
         return refusal
     closure_id = await rows.create_row(connection, access, KIND, values)
     if not cancels:
@@ -66,10 +63,9 @@ async def create(connection: Connection, access: Access, given: Given) -> SavedC
     return SavedClosure(closure_id, (), len(affected), bookings)
 
 
-async def preview(connection: Connection, access: Access, given: Given) -> list[UUID] | Refusal:
+async def preview(connection: Connection, access: Access, given: rows.Given) -> list[UUID] | Refusal:
     """Return the classes that take place on the days of a closure at this moment; nothing is changed."""
-    values = await _values(connection, access, given)
-    if isinstance(values, Refusal):
+    if isinstance(values := await _values(connection, access, given), Refusal):
         return values
     location_id = None if values["location_id"] is None else read_id(values["location_id"])
     days = Days(values["first_date"], values["last_date"])
@@ -80,8 +76,7 @@ async def preview(connection: Connection, access: Access, given: Given) -> list[
 @staff_flow(Permission.SCHEDULE)
 async def remove(connection: Connection, access: Access, closure_id: UUID) -> SavedClosure | Refusal:
     """Remove a closure: series create their classes on these days again. Cancelled classes stay cancelled."""
-    found = await row_storage.lock_row(connection, access, KIND, closure_id)
-    if found is None:
+    if (found := await row_storage.lock_row(connection, access, KIND, closure_id)) is None:
         return NOT_FOUND
     affected = await series_storage.lock_all(connection, access, found["location_id"])
     async with audited(connection, access, "closure.remove", Subject(KIND, closure_id)):
@@ -94,14 +89,11 @@ async def remove(connection: Connection, access: Access, closure_id: UUID) -> Sa
     return SavedClosure(closure_id, created=created)
 
 
-async def _values(connection: Connection, access: Access, given: Given) -> Values | Refusal:
-    values = await rows.read_values(connection, access, CLOSURE, given, new=True)
-    if isinstance(values, Refusal):
+async def _values(connection: Connection, access: Access, given: rows.Given) -> Values | Refusal:
+    if isinstance(values := await rows.read_values(connection, access, CLOSURE, given, new=True), Refusal):
         return values
-    if values["location_id"] is None:
-        refusal = access.refusal_without_all_locations(Permission.SCHEDULE)
-        if refusal is not None:
-            return refusal
+    if values["location_id"] is None and (refusal := access.refusal_without_all_locations(Permission.SCHEDULE)):
+        return refusal
     today = await storage.today(connection, access, values["location_id"])
     return invalid(closure_faults(Days(values["first_date"], values["last_date"]), today)) or values
 

@@ -27,13 +27,11 @@ KIND = "room"
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
     """Create a room with its spots."""
-    values = await rows.read_values(connection, access, ROOM, given, new=True)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, ROOM, given, new=True), Refusal):
         return values
     spots = values.pop("spots")
     warnings = tuple(_spot_warnings(values["capacity"], len(spots)))
-    refusal = strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    if refusal := strict_refusal(warnings, given.strict):
         return refusal
     room_id = await rows.create_row(connection, access, KIND, values)
     async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
@@ -44,18 +42,16 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
 @staff_flow(Permission.SCHEDULE)
 async def change(connection: Connection, access: Access, room_id: UUID, given: Given) -> Saved | Refusal:
     """Change the given fields; ``spots`` is the whole list. Spots with known labels stay the same spots."""
-    stored = await storage.lock_row(connection, access, KIND, room_id)
-    if stored is None:
+    if (stored := await storage.lock_row(connection, access, KIND, room_id)) is None:
         return NOT_FOUND
-    values = await rows.read_values(connection, access, ROOM, given)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, ROOM, given), Refusal):
         return values
     spots = values.pop("spots", None)
     warnings = await rows.deactivation(connection, access, Subject(KIND, room_id), values, given.strict)
     if isinstance(warnings, Refusal):
         return warnings
     if values.get("location_id", str(stored["location_id"])) != str(stored["location_id"]):
-        warnings += await _moved_warnings(connection, access, room_id)
+        warnings += await rows.use_warnings(connection, access, Subject(KIND, room_id), "it at its former location.")
         if refusal := strict_refusal(warnings, given.strict):
             return refusal
     if spots is not None:
@@ -82,13 +78,6 @@ async def _change_spots(connection: Connection, access: Access, room_id: UUID, s
     async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
         await storage.replace_spots(connection, access, room_id, spots)
     return None
-
-
-async def _moved_warnings(connection: Connection, access: Access, room_id: UUID) -> tuple[ScheduleWarning, ...]:
-    """Return the warning about a room that is moved to another location while classes at the former one use it."""
-    used = await storage.count_classes(connection, access, KIND, room_id)
-    text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} it at its former location."
-    return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": used}),) if used else ()
 
 
 def _spot_warnings(capacity: int, spots: int) -> Iterator[ScheduleWarning]:

@@ -35,7 +35,6 @@ from studiogate.domain.staff_input import invalid, read_fields, refused_reason
 from studiogate.flows.bookings.staff import cancel_locked_class, fill_free_seats
 from studiogate.flows.changes import audited, changing
 from studiogate.flows.schedule import rows
-from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import events
 from studiogate.storage.audit import Subject
@@ -61,22 +60,18 @@ class SavedSeries(NamedTuple):
     promoted: int = 0
 
 
-def _wanted_days(series: Series) -> Days:
-    return wanted_days(series.now, series.zone, series.weeks_ahead, series.row["generated_until"])
-
-
-def _wanted(series: Series) -> list[Occurrence]:
-    return occurrences(series.pattern, series.zone, _wanted_days(series))
+def _wanted(series: Series) -> tuple[Days, list[Occurrence]]:
+    """Return the days whose classes are created or compared, and the classes that the pattern means on them."""
+    days = wanted_days(series.now, series.zone, series.weeks_ahead, series.row["generated_until"])
+    return days, occurrences(series.pattern, series.zone, days)
 
 
 async def create_missing(connection: Connection, access: Access, series: Series, *, announce: bool = True) -> int:
     """Create and announce the classes up to the horizon that do not exist yet; return how many."""
-    days = _wanted_days(series)
+    days, wanted = _wanted(series)
     taken = await storage.days_taken(connection, access, series.id, days.first)
     closed = await storage.closed_days(connection, access, series.row["location_id"], days)
-    created = await storage.insert_classes(
-        connection, access, series.id, missing(_wanted(series), taken, closed, series.now)
-    )
+    created = await storage.insert_classes(connection, access, series.id, missing(wanted, taken, closed, series.now))
     if announce:
         await events.emit(connection, access, EventType.CLASS_CREATED, *(Change(class_id) for class_id in created))
     await storage.mark_generated(connection, access, series.id, days.last)
@@ -85,8 +80,7 @@ async def create_missing(connection: Connection, access: Access, series: Series,
 
 async def extend(connection: Connection, access: Access, series_id: UUID) -> int:
     """Lock a series and create what its horizon has come to include; return how many classes."""
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         return 0
     reached, ahead = series.row["generated_until"], horizon(series.now, series.zone, series.weeks_ahead)
     if reached is not None and reached >= ahead.last:
@@ -99,12 +93,11 @@ async def agree(
 ) -> SavedSeries | Refusal:
     """Make the classes that have not started agree with the changed series; detached ones stay as they are."""
     existing = await storage.lock_classes(connection, access, series)
-    planned = plan(_wanted(series), existing, series.now)
+    planned = plan(_wanted(series)[1], existing, series.now)
     row = series.row
     takes_spots_away = "room_id" in changed or ("spot_selection_mode" in changed and row["spot_selection_mode"] is None)
     kept = [each for each in existing if each.id in planned.keep]
-    refusal = series_change_refusal(kept, row["capacity"], takes_spots_away)
-    if refusal is not None:
+    if refusal := series_change_refusal(kept, row["capacity"], takes_spots_away):
         return refusal
     warnings = await series_warnings(connection, access, series)
     await lock_people(connection, access, [*planned.keep, *planned.cancel])
@@ -147,8 +140,7 @@ async def cancel_classes(
     """Cancel classes with their bookings, free of charge, and record each; return how many bookings were cancelled."""
     cancelled = 0
     for class_id in class_ids:
-        situation = await lock.lock_class(connection, access, class_id)
-        if situation is None:
+        if (situation := await lock.lock_class(connection, access, class_id)) is None:
             raise LookupError(f"no class {class_id}")
         async with audited(connection, access, "class.cancel", Subject("class", class_id), reason):
             cancelled += (await cancel_locked_class(connection, access, situation)).bookings_cancelled
@@ -160,7 +152,7 @@ async def series_warnings(connection: Connection, access: Access, series: Series
     row = series.row
     slots = [
         Slot(series.id, row["title"], each.start_time, each.end_time, row["room_id"], row["instructor_id"])
-        for each in _wanted(series)
+        for each in _wanted(series)[1]
         if each.start_time > series.now
     ]
     others = await classes.neighbours(connection, access, slots, except_series=series.id)
@@ -180,16 +172,14 @@ class SeriesChange(NamedTuple):
 
 
 @staff_flow(Permission.SCHEDULE)
-async def create(connection: Connection, access: Access, given: Given) -> SavedSeries | Refusal:
+async def create(connection: Connection, access: Access, given: rows.Given) -> SavedSeries | Refusal:
     """Create a series and its classes up to the horizon."""
-    values = await rows.read_values(connection, access, NEW_SERIES, given, new=True)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, NEW_SERIES, given, new=True), Refusal):
         return values
     series_id = await rows.create_row(connection, access, KIND, values)
     series = await _locked(connection, access, series_id)
     warnings = await series_warnings(connection, access, series)
-    refusal = invalid(series_faults(values, _today(series))) or strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    if refusal := invalid(series_faults(values, _today(series))) or strict_refusal(warnings, given.strict):
         return refusal
     created = await create_missing(connection, access, series)
     return SavedSeries(series_id, warnings, created)
@@ -200,15 +190,11 @@ async def change(
     connection: Connection, access: Access, series_id: UUID, wanted: SeriesChange
 ) -> SavedSeries | Refusal:
     """Change a series and its classes to come, all or from a date on; classes that were changed by themselves stay.
-
     From a date on means a new series that begins on this date: the result names it. Classes on weekdays that are no
-    longer in the pattern are cancelled.
-    """
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    longer in the pattern are cancelled."""
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         return NOT_FOUND
-    changed = await _changed(connection, access, series, wanted)
-    if isinstance(changed, Refusal):
+    if isinstance(changed := await _changed(connection, access, series, wanted), Refusal):
         return changed
     if not changed:
         return SavedSeries(series_id)
@@ -229,11 +215,9 @@ async def end(
 ) -> SavedSeries | Refusal:
     """End a series after a date, not later than it ends: all its later classes, also those that were changed by
     themselves, are cancelled."""
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         return NOT_FOUND
-    refusal = refused_reason(reason) or end_refusal(series.pattern, last_date, _today(series))
-    if refusal is not None:
+    if refusal := refused_reason(reason) or end_refusal(series.pattern, last_date, _today(series)):
         return refusal
     last_date = ended_on(series.pattern, last_date)
     existing = await storage.lock_classes(connection, access, series)
@@ -248,8 +232,7 @@ async def end(
 
 async def _locked(connection: Connection, access: Access, series_id: UUID) -> Series:
     """Return a series that exists and is permitted, as it is now."""
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         raise LookupError(f"no series {series_id}")
     return series
 
