@@ -76,7 +76,6 @@ class Access:
         return self.location_ids is None or location_id in self.location_ids
 
     def within(self, location_ids: Iterable[UUID] | None) -> "Access":
-        """Return the same access with other locations."""
         return replace(self, location_ids=None if location_ids is None else tuple(location_ids))
 
     def refusal_without(self, scope: str) -> Refusal | None:

@@ -56,8 +56,6 @@ class Price(NamedTuple):
 
 
 class NewPrice(NamedTuple):
-    """The values of a price that does not exist yet."""
-
     amount: Decimal
     currency: str
     interval: Interval | None

@@ -146,7 +146,6 @@ PATTERNS: tuple[str, ...] = (
 
 
 def types_of(patterns: Iterable[str]) -> list[EventType]:
-    """Return the event types that match any of the patterns."""
     named = set(patterns)
     return [
         each

@@ -12,7 +12,6 @@ _matches = re.compile(ID_PATTERN[1:-1], re.ASCII).fullmatch
 
 
 def parse_id(value: object) -> str | None:
-    """Return the id in lower case, or None if the value is not an id."""
     return value.lower() if isinstance(value, str) and _matches(value) else None
 
 

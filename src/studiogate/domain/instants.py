@@ -9,7 +9,6 @@ _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[
 
 
 def is_written_as_instant(text: str) -> bool:
-    """Return whether a text is a date-time with an offset or Z, whether or not that time exists."""
     return _INSTANT.fullmatch(text) is not None
 
 

@@ -197,5 +197,4 @@ KEY_LIMITS = by_name(
 
 
 def read_key_limits(given: Mapping[str, object]) -> tuple[Values, list[Fault]]:
-    """Return the given limits of a key in the form in which they are stored, and all faults."""
     return read_fields(KEY_LIMITS, given)

@@ -92,8 +92,6 @@ def changes_submissions(kept: Mapping[str, object], patch: Mapping[str, object])
 
 
 class FormSubmission(NamedTuple):
-    """A submission as a lead's metadata lists it."""
-
     form_id: UUID
     submission_id: UUID
     submitted_at: datetime
@@ -141,7 +139,6 @@ def grows_too_large(kept: Mapping[str, object], changed: Mapping[str, object]) -
 
 
 def without_submissions(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Return metadata without the list that only the system writes."""
     return {key: value for key, value in metadata.items() if key != FORM_SUBMISSIONS}
 
 

@@ -31,7 +31,6 @@ class Pause(NamedTuple):
 
 
 def pause(state: MembershipState, asked: Pause, now: datetime) -> MembershipState | Refusal:
-    """Return the membership with this pause: paused now, or planned."""
     if state.status != MembershipStatus.ACTIVE:
         return _impossible(state, MembershipStatus.PAUSED)
     starts = asked.starts_at or now
@@ -83,7 +82,6 @@ def cancel(
 
 
 def uncancel(state: MembershipState) -> MembershipState | Refusal:
-    """Return the membership without its planned cancellation."""
     if state.status not in CHANGEABLE or not (state.cancel_at_period_end or state.cancel_at):
         return Refusal(Code.INVALID_TRANSITION, {"undoes": "about to be cancelled", "is": state.status.value})
     return _changed(state, cancel_at_period_end=False, cancel_at=None, cancellation_reason=None)

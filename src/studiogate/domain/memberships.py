@@ -118,7 +118,6 @@ def advance(state: MembershipState, interval: Interval | None, zone: tzinfo, now
 
 
 def is_due(state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime) -> bool:
-    """Return whether ``advance`` would change the state."""
     return _next(state, interval, zone, now) is not None
 
 

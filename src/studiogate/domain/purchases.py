@@ -47,8 +47,6 @@ REFUND = by_name(required("amount", v.amount, personal=False))
 
 
 class PurchaseLine(NamedTuple):
-    """What a new purchase records, besides its member and place."""
-
     product_id: UUID | None
     product_key: str
     product_type: str
@@ -110,7 +108,6 @@ def refund(paid: Paid, amount: str | None, setting: v.Setting) -> Paid | Refusal
 
 
 def waive(paid: Paid) -> Paid | Refusal:
-    """Return a fee after it was waived."""
     if paid.product_type != ProductType.FEE:
         return refused(fault("purchase_id", "is not a fee: only fees are waived"))
     known = _status(paid.status)

@@ -43,8 +43,6 @@ class Order(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """The product of an order with its prices, as they are now."""
-
     product: Product
     prices: Sequence[Price]
 

@@ -23,7 +23,6 @@ NO_SETTING = Setting()
 
 
 def by_name(*fields: Field) -> Fields:
-    """Return the fields that staff may give, by name."""
     return MappingProxyType({field.name: field.for_staff() for field in fields})
 
 
@@ -95,7 +94,6 @@ def refused(*faults: Fault) -> Refusal:
 
 
 def invalid(faults: Iterable[Fault]) -> Refusal | None:
-    """Return the refusal that lists the faults, or None if there are none."""
     listed = list(faults)
     return refused(*listed) if listed else None
 
@@ -107,7 +105,6 @@ def date_faults(name: str, day: date) -> Iterator[Fault]:
 
 
 def reason_faults(reason: str | None, *, required: bool = True) -> list[Fault]:
-    """Return what is wrong with a reason."""
     if required and not (reason or "").strip():
         return [fault("reason", "is required")]
     wrong = None if reason is None else reason_fault(reason)

@@ -53,7 +53,6 @@ class WriteContext(NamedTuple):
     answers: Answers = Answers()
 
     def success(self, result: str) -> Stored:
-        """Return the response to a success."""
         return Stored(self.answers.success, self.answers.seal(result.encode()))
 
     def answer(self, response: Stored) -> list[Answer]:

@@ -59,7 +59,6 @@ async def phone_in_studio(connection: Connection, access: Access, phone: str) ->
 
 
 async def phone_faults(connection: Connection, access: Access, phone: object) -> list[Fault]:
-    """Return what is wrong with a phone number, if one is given."""
     wrong = isinstance(phone, str) and await phone_in_studio(connection, access, phone) is None
     return [BAD_PHONE] if wrong else []
 
@@ -162,5 +161,4 @@ async def note_submission(connection: Connection, access: Access, lead_id: UUID,
 
 
 def mutation(lead_id: UUID, *, created: bool) -> str:
-    """Return the specification's mutation result."""
     return json_text({"id": str(lead_id), "object": "lead", "created": created})

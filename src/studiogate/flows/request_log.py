@@ -25,8 +25,6 @@ DELETED_AT_ONCE = 2_000
 
 
 class RequestLog:
-    """The requests since the last write, by key."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._keys: dict[tuple[UUID, str], KeyRequests] = {}

@@ -61,5 +61,4 @@ async def for_each(due: Iterable[Item], step: Callable[[Item], Awaitable[int]], 
 
 
 async def for_each_studio(studios: Iterable[UUID], step: Callable[[UUID], Awaitable[int]]) -> int:
-    """Do the same for each studio."""
     return await for_each(studios, step, "studio {}".format)

@@ -37,7 +37,6 @@ async def agree(connection: Connection, key: bytes) -> bytes:
 
 
 async def prepare(connection: Connection, choose: Choose) -> None:
-    """Choose the next key without using it yet."""
     async with transaction_on(connection):
         choose(await secret_key.lock_fingerprint(connection))
 

@@ -35,7 +35,6 @@ class Replay:
 
 
 def purpose_of(access: Access, endpoint_id: UUID | str) -> str:
-    """Return the purpose with which an endpoint's secret is sealed."""
     return f"webhook endpoint {access.studio_id} {endpoint_id}"
 
 
@@ -87,12 +86,10 @@ async def change(
 
 
 async def delete(database: Database, access: Access, endpoint_id: str) -> Refusal | None:
-    """Delete an endpoint, in a transaction of its own."""
     return await retry.in_transaction(database, lambda each: delete_endpoint(each, access, endpoint_id))
 
 
 async def delete_endpoint(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:
-    """Delete an endpoint. Must run inside a transaction."""
     if (subject := await _locked(connection, access, endpoint_id)) is None:
         return NOT_FOUND
     async with audited(connection, access, "webhook_endpoint.delete", subject):

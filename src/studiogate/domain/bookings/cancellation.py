@@ -131,7 +131,6 @@ def cancellation_refusal(attempt: CancellationAttempt) -> Refusal | None:
 
 
 def class_cancellation_refusal(class_: ClassFacts, now: datetime) -> Refusal | None:
-    """Refuse to cancel a class that is cancelled or over."""
     if class_.status == ClassStatus.CANCELLED:
         return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
     return Refusal(Code.CLASS_STARTED, {"ended_at": instant_text(class_.end_time)}) if now >= class_.end_time else None

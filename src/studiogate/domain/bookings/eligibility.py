@@ -121,7 +121,6 @@ def decide_booking(attempt: Attempt) -> BookingDecision:
 
 
 def judge_booking(attempt: Attempt) -> Judgement:
-    """Judge a booking by all rules."""
     return _judge(attempt, LIMIT_AND_SEAT_RULES)
 
 

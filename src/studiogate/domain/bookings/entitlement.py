@@ -94,7 +94,6 @@ def ends_at(membership: MembershipFacts) -> datetime | None:
 
 
 def reaches(membership: MembershipFacts, class_: ClassFacts) -> bool:
-    """Return whether the membership is still valid when the class starts."""
     end = ends_at(membership)
     has_no_end = _renews(membership) and membership.cancel_at is None
     return end is None or has_no_end or class_.start_time < end

@@ -59,8 +59,6 @@ class MembershipFacts(NamedTuple):
 
 
 class LiveBooking(NamedTuple):
-    """The member's booking in this class that is not cancelled."""
-
     id: UUID
     status: BookingStatus
 

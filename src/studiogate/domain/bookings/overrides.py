@@ -42,8 +42,6 @@ OVERRIDABLE = ENTITLEMENT | {
 
 
 class StaffDecision(NamedTuple):
-    """The decision, and the rules that were overridden for it."""
-
     decision: eligibility.BookingDecision
     overridden: tuple[Code, ...] = ()
 
@@ -56,7 +54,6 @@ class Override(NamedTuple):
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """Return what is wrong with the reason."""
         if self.reason is None:
             return (Fault(("reason",), "missing", "An override needs a reason."),) if self.wanted else ()
         wrong = reason_fault(self.reason)

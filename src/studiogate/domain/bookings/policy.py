@@ -73,7 +73,6 @@ class Policy:
         return minutes_before(start, self.booking_opens_minutes_before)
 
     def booking_closes_at(self, start: datetime) -> datetime:
-        """Return the first instant at which booking is no longer possible."""
         return minutes_before(start, self.booking_closes_minutes_before)
 
     def cancellation_cutoff_at(self, start: datetime) -> datetime:

@@ -52,7 +52,6 @@ class Field:
 
     @property
     def required(self) -> bool:
-        """Whether a new row must have the field."""
         return self.default is _REQUIRED
 
     @property
@@ -75,13 +74,11 @@ class Field:
         return self.default(setting) if callable(self.default) else self.default
 
     def null_value(self, setting: Setting) -> object:
-        """Return the value that null stands for."""
         if self.null is _REQUIRED:
             raise WrongValueError(((), "must not be null"))
         return self.null(setting) if callable(self.null) else self.null
 
     def for_staff(self) -> "Field":
-        """Return the field as staff give it."""
         return self if self.staff is None else replace(self, read=self.staff)
 
     def never_null(self) -> "Field":

@@ -35,7 +35,6 @@ class Judgement(NamedTuple):
 
 
 def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgement:
-    """Check answers against the fields of the form."""
     visible = visible_keys(fields, answers)
     by_key = {str(each.get("key")): each for each in reversed(fields)}
     faults = [fault for key in answers if (fault := _misplaced(key, by_key, visible, answers[key]))]
@@ -61,7 +60,6 @@ def _stored(field: Field, answer: object) -> object:
 
 
 def named_uploads(fields: Sequence[Field], answers: Answers) -> list[str]:
-    """Return the ids of the files that answers refer to, in lower case."""
     wanted = [each for each in fields if each.get("type") == FieldType.FILE_UPLOAD]
     return [id_.lower() for each in wanted for id_ in given_values(each["type"], answers.get(str(each.get("key"))))]
 

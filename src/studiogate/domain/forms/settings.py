@@ -47,7 +47,6 @@ def encoded_url(text: str) -> str | None:
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of a URL returned by ``encoded_url``."""
     return f"https://{urlsplit(url).netloc}"
 
 
@@ -118,7 +117,6 @@ class FormSettings:
 
 
 def setting_faults(settings: object) -> list[DefinitionFault]:
-    """Return every fault with its place inside ``settings``."""
     if not isinstance(settings, Mapping):
         return [((), "must be an object")]
     return member_faults(_CHECKS, settings) + _window_faults(settings)

@@ -51,7 +51,6 @@ def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
 
 
 def link_path(studio_slug: str, form_slug: str, token: str) -> str:
-    """Return the path of a form's hosted page, with the link that names a member."""
     return f"/f/{studio_slug}/{form_slug}?{urlencode({'link': token})}"
 
 
@@ -125,7 +124,6 @@ def _decoded_id(text: str) -> UUID:
 
 
 def link_purpose(studio_id: UUID) -> str:
-    """Return the purpose with which the secret of a studio's form links is sealed."""
     return f"form-links:{studio_id}"
 
 

@@ -15,7 +15,6 @@ DEFAULT_MAX_FILE_SIZE = 10 * MEBIBYTE
 
 
 def size_limit(field: Mapping[str, object]) -> int:
-    """Return the size of the largest file that a field takes."""
     given = field.get("max_file_size")
     return given if isinstance(given, int) else DEFAULT_MAX_FILE_SIZE
 

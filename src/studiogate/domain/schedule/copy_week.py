@@ -21,8 +21,6 @@ MAX_CLASSES = 500
 
 
 class SkipReason(StrEnum):
-    """Why a class of the week is not copied."""
-
     PAST = "past"
     SERIES = "series"
     EXISTS = "exists"
@@ -53,8 +51,6 @@ class OtherWeek(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A class to create, and why it is not created, if so."""
-
     source: Slot
     start_time: datetime
     end_time: datetime
@@ -62,7 +58,6 @@ class Copy(NamedTuple):
 
 
 def week_of(day: date) -> Days:
-    """Return the week from Monday to Sunday that contains a day."""
     monday = monday_of(day)
     return Days(monday, monday + timedelta(days=6))
 

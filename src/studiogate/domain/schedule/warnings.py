@@ -131,12 +131,10 @@ def room_warnings(capacity: int, location_id: UUID | None, found: References) ->
 
 
 def closed_warnings(day: date, closed: Collection[Days]) -> Iterator[ScheduleWarning]:
-    """Yield a warning if a class takes place on a closed day."""
     if any(day in days for days in closed):
         yield ScheduleWarning(WarningCode.CLOSED, f"The studio is closed on {day}.", {"date": str(day)})
 
 
 def strict_refusal(warnings: Iterable[ScheduleWarning], strict: bool) -> Refusal | None:
-    """Return the refusal of a strict change that has warnings."""
     listed = [warning.as_json() for warning in warnings]
     return Refusal(Code.SCHEDULE_CONFLICT, {"warnings": listed}) if strict and listed else None

@@ -143,7 +143,6 @@ class Owner(NamedTuple):
 
 
 def grant_faults(grant: Grant, known: Known) -> list[Fault]:
-    """Return everything that is wrong with a role."""
     faults = [
         Fault(("location_ids", number), "not_found", "There is no such location")
         for number, each in enumerate(grant.location_ids or ())

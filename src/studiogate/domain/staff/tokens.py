@@ -45,12 +45,10 @@ def token_hash(token: str) -> bytes | None:
 
 
 def hash_of_own(token: str) -> bytes:
-    """Return what is stored of a token that was made just now."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def link_is_open(expires_at: datetime, used_at: datetime | None, now: datetime) -> bool:
-    """Return whether a one-time link still works."""
     return used_at is None and now < expires_at
 
 

@@ -82,7 +82,6 @@ class TargetRules:
         return not _within(address, DENIED_NETWORKS)
 
     def parse(self, url: str) -> Target | str:
-        """Return the target, or what is wrong with the URL."""
         match = _URL.fullmatch(url) if len(url) <= MAX_LENGTH else None
         if match is None:
             return "should be an absolute https URL without user, password, fragment or unusual characters"

@@ -22,8 +22,6 @@ NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")
 
 
 class BookClass(NamedTuple):
-    """The command: book a class for a member."""
-
     class_id: UUID
     member_id: UUID
     join_waitlist: bool = False

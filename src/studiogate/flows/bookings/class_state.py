@@ -76,7 +76,6 @@ class ClassState:
         self._is_current = False  # whether what is due has been applied to the memberships of its people
 
     async def waiting_members(self) -> Collection[UUID]:
-        """Lock and return the waiting members who may move."""
         concerned = promote.MembersToLoad(list(self._members), self.situation.class_.available_count + 1)
         people = await promote.load_members(self.connection, self.access, self.situation, concerned)
         return [entry.member.id for entry in people.waiting]

@@ -137,8 +137,6 @@ class Move(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The receipt of the old booking, and the new booking."""
-
     receipt: dict[str, object]
     booked: Booked
 

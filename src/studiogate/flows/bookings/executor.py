@@ -33,8 +33,6 @@ log = structlog.get_logger()
 
 
 class PendingRequest(NamedTuple):
-    """A request that is to be executed."""
-
     context: WriteContext
     command: BookClass | CancelBooking
 
@@ -53,7 +51,6 @@ Result = BatchOutcome | Exception
 
 
 async def execute(database: pool.Database, batch: Sequence[PendingRequest]) -> list[Result]:
-    """Execute requests of one studio; return an outcome or an exception for each."""
     try:
         if len(batch) == 1:
             return [*await retry.repeated(lambda: _in_one_transaction(database, batch))]

@@ -107,7 +107,6 @@ class Scheduler:
             raise OverloadedError
 
     async def settled(self) -> None:
-        """Wait for the batches in progress."""
         while self._tasks:
             await asyncio.gather(*self._tasks)
 

@@ -48,7 +48,6 @@ class Links(NamedTuple):
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
-    """Claim mails about submissions that are due."""
     async with database.transaction() as connection:
         rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
     return [

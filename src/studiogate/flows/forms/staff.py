@@ -124,7 +124,6 @@ async def send_link(connection: Connection, access: Access, wanted: FormLinkToSe
 
 
 async def _record_link(connection: Connection, access: Access, action: str, member_id: UUID, form_id: UUID) -> None:
-    """Record which form a member was given the link to."""
     changes = {"form_id": [None, str(form_id)]}
     await audit.add(connection, access, audit.Entry(action, audit.Subject("member", member_id), changes))
 

@@ -46,7 +46,6 @@ async def form_for_uploads(connection: Connection, access: Access, form_id: str 
 
 
 async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
-    """Return the form if it takes submissions now, else a refusal."""
     form = await form_for_uploads(connection, access, form_id)
     return form if isinstance(form, Refusal) or form.closed is None else not_accepting(form.closed)
 

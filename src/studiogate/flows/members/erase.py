@@ -78,13 +78,11 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
 async def _live_memberships(
     connection: Connection, access: Access, membership_ids: Sequence[UUID], now: datetime
 ) -> list[UUID]:
-    """Return the memberships that have not ended."""
     states = {each: await memberships.read_state(connection, access, each) for each in membership_ids}
     return [each for each, state in states.items() if cancelled_now(state, now) != state]
 
 
 async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:
-    """Erase the person's own rows and announce it; return the names of the files to remove."""
     async with (
         recorded(connection, access, "member.erase", Subject("member", rows.member_id)),
         changing(connection, access, EventType.LEAD_UPDATED, *rows.leads),

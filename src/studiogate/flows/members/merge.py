@@ -27,8 +27,6 @@ SAME = refused(fault("merged_id", "must be another member"))
 
 
 class Merged(NamedTuple):
-    """What a merge moved to the kept member."""
-
     member_id: UUID
     merged_id: UUID
     bookings: int

@@ -102,7 +102,6 @@ async def suspend(connection: Connection, access: Access, member_id: UUID, reaso
 async def unsuspend(
     connection: Connection, access: Access, member_id: UUID, reason: str | None = None
 ) -> UUID | Refusal:
-    """End a member's suspension."""
     return await _set_suspended(connection, access, member_id, False, reason)
 
 

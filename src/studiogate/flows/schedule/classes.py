@@ -71,7 +71,6 @@ async def change(connection: Connection, access: Access, class_id: UUID, given: 
 
 
 async def _changed(connection: Connection, access: Access, given: rows.Given, stored: StoredClass) -> Values | Refusal:
-    """Return the values that differ, or why they cannot be stored."""
     setting = await row_storage.setting(connection, access)
     values, faults = read_fields(CLASS, given.values, setting or Setting())
     changed = {} if faults else changed_values(values, stored.row)

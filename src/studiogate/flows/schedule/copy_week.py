@@ -22,8 +22,6 @@ KIND = "class"
 
 
 class WeekCopy(NamedTuple):
-    """Copy the week that contains ``source`` to the one that contains ``target``."""
-
     location_id: UUID
     source: date
     target: date

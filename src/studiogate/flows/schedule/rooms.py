@@ -26,7 +26,6 @@ KIND = "room"
 
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
-    """Create a room with its spots."""
     if isinstance(values := await rows.read_values(connection, access, ROOM, given, new=True), Refusal):
         return values
     spots = values.pop("spots")

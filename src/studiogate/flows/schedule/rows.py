@@ -59,7 +59,6 @@ async def create(connection: Connection, access: Access, kind: str, fields: Fiel
 
 
 async def create_row(connection: Connection, access: Access, kind: str, values: Mapping[str, object]) -> UUID:
-    """Insert a row and record it. Must run inside a transaction."""
     row_id = new_id()
     async with audited(connection, access, f"{kind}.create", Subject(kind, row_id)):
         await rows.insert_row(connection, access, kind, row_id, values)
@@ -125,7 +124,6 @@ async def save(
 async def deactivate(
     connection: Connection, access: Access, subject: Subject, fields: Fields, *, strict: bool
 ) -> Saved | Refusal:
-    """Lock a row and deactivate it. Must run inside a transaction."""
     return await _save(connection, access, subject, (fields, Given({"active": False}, strict)), "deactivate")
 
 
