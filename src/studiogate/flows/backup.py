@@ -15,15 +15,8 @@ from uuid import UUID
 from studiogate import clock
 from studiogate.domain.instants import instant_text
 from studiogate.storage import backup as rows
-from studiogate.storage.backup_archive import (
-    HEADER,
-    PART_BYTES,
-    ArchiveReader,
-    ArchiveWriter,
-    DamagedBackupError,
-    Member,
-    verify,
-)
+from studiogate.storage import backup_archive
+from studiogate.storage.backup_archive import HEADER, ArchiveWriter, DamagedBackupError, Member
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
@@ -134,7 +127,7 @@ async def _add_table(connection: Connection, archive: ArchiveWriter, table: rows
     async def write(chunk: bytes) -> None:
         nonlocal number
         part.extend(chunk)
-        if len(part) >= PART_BYTES:
+        if len(part) >= backup_archive.PART_BYTES:
             rows_end = part.rfind(b"\n") + 1  # A newline inside a value is escaped.
             archive.add(f"tables/{table.name}/{number}", bytes(part[:rows_end]))
             del part[:rows_end]
@@ -147,7 +140,7 @@ async def _add_table(connection: Connection, archive: ArchiveWriter, table: rows
 async def restore(connection: Connection, target: Target, file: IO[bytes], progress: Progress) -> Content:
     """Load a backup into an empty database and an empty folder, then bring the schema up to date. The secrets are
     returned for the caller to store, unless others are there: nothing else opens what those sealed."""
-    verify(file)
+    backup_archive.verify(file)
     folder = target.folder
     if count := await rows.table_count(connection):
         raise NotEmptyError(
@@ -159,7 +152,7 @@ async def restore(connection: Connection, target: Target, file: IO[bytes], progr
     written: list[Path] = []
     try:
         async with transaction_on(connection):
-            content = await _load(connection, target, ArchiveReader(file).members(), written, progress)
+            content = await _load(connection, target, backup_archive.ArchiveReader(file).members(), written, progress)
     except BaseException:
         # Even if it may have been committed: without its secrets, which nobody gets now, it cannot be used.
         for path in written:
@@ -245,7 +238,7 @@ def _write_upload(folder: UploadFolder, path: Path, member: Member) -> None:
     with path.open("xb") as file:
         path.chmod(0o600)
         give_to_owner_of_folder(path)
-        while chunk := member.stream.read(PART_BYTES):
+        while chunk := member.stream.read(backup_archive.PART_BYTES):
             file.write(chunk)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from studiogate.domain import leads
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.json_values import json_text
@@ -11,13 +12,9 @@ from studiogate.domain.leads import (
     FORM_SUBMISSIONS,
     FormSubmission,
     LeadContact,
-    changes_submissions,
     grows_too_large,
-    merged,
     metadata_too_large,
     patched,
-    status_refusal,
-    with_submissions,
     without_submissions,
 )
 from studiogate.domain.people import normalize_email, notes_refusal
@@ -73,7 +70,7 @@ async def create_faults(
     own = without_submissions(metadata)
     known = normalize_email(email) if own and isinstance(email, str) else None  # judging a long email is costly
     kept = await storage.metadata_with_email(connection, access, known) if known else None
-    if metadata_too_large(own) or grows_too_large(kept or {}, merged(kept or {}, own)):
+    if metadata_too_large(own) or grows_too_large(kept or {}, leads.merged(kept or {}, own)):
         faults.append(METADATA_TOO_LARGE)
     return faults
 
@@ -91,7 +88,7 @@ async def update_faults(
 
 def _patch_faults(kept: Mapping[str, object] | None, patch: Mapping[str, object]) -> list[Fault]:
     """Return what is wrong with a change of the metadata of a lead; without a lead, as far as the patch shows it."""
-    reserved = kept is not None and changes_submissions(kept, patch)
+    reserved = kept is not None and leads.changes_submissions(kept, patch)
     too_large = grows_too_large(kept or {}, patched(kept or {}, without_submissions(patch)))
     return [*([RESERVED_KEY] if reserved else []), *([METADATA_TOO_LARGE] if too_large else [])]
 
@@ -134,7 +131,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     if kept is None:
         return NOT_FOUND
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
-    if refusal := status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes):
+    if refusal := leads.status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes):
         return refusal
     change = storage.LeadChange(
         wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
@@ -155,7 +152,7 @@ async def note_submission(connection: Connection, access: Access, lead_id: UUID,
     """Add a submission to the lead's metadata, which keeps the newest 20."""
     kept = await storage.lock_lead(connection, access, lead_id)
     if kept is not None:
-        metadata = with_submissions(kept.contact.metadata, [submission])
+        metadata = leads.with_submissions(kept.contact.metadata, [submission])
         async with changing(connection, access, EventType.LEAD_UPDATED, lead_id):
             await storage.set_metadata(connection, access, lead_id, metadata)
 

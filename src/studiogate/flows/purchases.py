@@ -95,14 +95,6 @@ class Refunded(NamedTuple):
     refunded_amount: Decimal | None
 
 
-class _Payment(NamedTuple):
-    """What is recorded on which purchase, and why, for the audit log."""
-
-    purchase_id: UUID
-    action: str
-    reason: str | None = None
-
-
 @staff_flow(Permission.SALES)
 async def record_product(connection: Connection, access: Access, order: Order) -> UUID | Refusal:
     """Record the purchase of a product without a membership, such as a towel; return the purchase's id."""
@@ -139,7 +131,8 @@ async def mark(
     if refusal := purchase_refusal(found.paid.status, status):
         return refusal
     paid = found.paid._replace(status=status.value)
-    await _write(connection, access, _Payment(purchase_id, "purchase.mark"), paid)
+    async with recorded(connection, access, "purchase.mark", Subject("purchase", purchase_id)):
+        await purchases.write_paid(connection, access, purchase_id, paid)
     if found.membership_id is not None:
         unpaid = found.others_failed or status == PurchaseStatus.FAILED
         state = await memberships.read_state(connection, access, found.membership_id)
@@ -157,13 +150,11 @@ async def refund(
     """Record that an amount (None: all that is left) was paid back. A membership that was bought stays."""
     if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
-    wrong = reason_faults(reason)
-    paid = refund_rule(found.paid, amount, Setting(await studios.currency_of(connection, access)))
-    if isinstance(paid, Refusal):
-        return refused(*paid.faults, *wrong) if paid.faults else paid
-    if wrong:
-        return refused(*wrong)
-    await _write(connection, access, _Payment(purchase_id, "purchase.refund", reason), paid)
+    ruled = refund_rule(found.paid, amount, Setting(await studios.currency_of(connection, access)))
+    if isinstance(paid := _with_reason(ruled, reason), Refusal):
+        return paid
+    async with recorded(connection, access, "purchase.refund", Subject("purchase", purchase_id), reason):
+        await purchases.write_paid(connection, access, purchase_id, paid)
     return Refunded(str(paid.status), paid.refunded_amount)
 
 
@@ -172,14 +163,19 @@ async def waive_fee(connection: Connection, access: Access, purchase_id: UUID, r
     """Waive a fee that was not paid, such as one for a late cancellation: its purchase is cancelled."""
     if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
-    wrong = reason_faults(reason)
-    paid = waive_rule(found.paid)
-    if isinstance(paid, Refusal):
-        return refused(*paid.faults, *wrong) if paid.faults else paid
-    if wrong:
-        return refused(*wrong)
-    await _write(connection, access, _Payment(purchase_id, "fee.waive", reason), paid)
+    if isinstance(paid := _with_reason(waive_rule(found.paid), reason), Refusal):
+        return paid
+    async with recorded(connection, access, "fee.waive", Subject("purchase", purchase_id), reason):
+        await purchases.write_paid(connection, access, purchase_id, paid)
     return PurchaseStatus.CANCELLED
+
+
+def _with_reason(ruled: Paid | Refusal, reason: str) -> Paid | Refusal:
+    """Return what the rule returned, unless something is wrong with the reason that staff give."""
+    wrong = reason_faults(reason)
+    if isinstance(ruled, Refusal):
+        return refused(*ruled.faults, *wrong) if ruled.faults else ruled
+    return refused(*wrong) if wrong else ruled
 
 
 async def _record(connection: Connection, access: Access, purchase: NewPurchase) -> UUID:
@@ -193,9 +189,3 @@ async def _lock(connection: Connection, access: Access, purchase_id: UUID) -> Fo
     if not await purchases.lock_member_of(connection, access, purchase_id):
         return NOT_FOUND
     return await purchases.find(connection, access, purchase_id)
-
-
-async def _write(connection: Connection, access: Access, payment: _Payment, paid: Paid) -> None:
-    subject = Subject("purchase", payment.purchase_id)
-    async with recorded(connection, access, payment.action, subject, payment.reason):
-        await purchases.write_paid(connection, access, payment.purchase_id, paid)

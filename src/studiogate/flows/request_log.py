@@ -39,7 +39,8 @@ class RequestLog:
                 return
             requests = self._keys[key] = KeyRequests()
         if requests.has_room(record.status):
-            code = _code(body) if record.status >= FIRST_FAILURE else None
+            # A remembered answer is known only in the form in which it was sent.
+            code = json.loads(body)["error"]["code"] if record.status >= FIRST_FAILURE else None
             asked = (record.method, record.route, record.status, code, record.seconds, record.bytes, record.request_id)
             requests.listed.append(LoggedRequest(access.credential_id, clock.now(), *asked))
 
@@ -58,18 +59,9 @@ class RequestLog:
             await storage.add(connection, access, keys)
         self._unchecked[studio_id] = self._unchecked.get(studio_id, CHECKED_AFTER) + written
         if self._unchecked[studio_id] >= CHECKED_AFTER:
-            await self._delete_surplus(access)
+            deleted = DELETED_AT_ONCE
+            while deleted == DELETED_AT_ONCE:
+                async with self._database.transaction() as connection:
+                    deleted = await storage.delete_surplus(connection, access, DELETED_AT_ONCE)
             self._unchecked[studio_id] = 0
         return written
-
-    async def _delete_surplus(self, access: Access) -> None:
-        deleted = DELETED_AT_ONCE
-        while deleted == DELETED_AT_ONCE:
-            async with self._database.transaction() as connection:
-                deleted = await storage.delete_surplus(connection, access, DELETED_AT_ONCE)
-
-
-def _code(body: bytes) -> str:
-    """Return the code of an error, as it was sent: a remembered answer is known only in this form."""
-    code: str = json.loads(body)["error"]["code"]
-    return code

@@ -58,7 +58,9 @@ def choose_entitlement(
     if not covering:
         return _not_valid(fitting)
     unspent = [m for m in covering if not is_spent(m)]
-    return min(unspent, key=_preference) if unspent else Refusal(Code.INSUFFICIENT_CREDITS)
+    if not unspent:
+        return Refusal(Code.INSUFFICIENT_CREDITS)
+    return min(unspent, key=lambda m: (m.credits_remaining is not None, m.current_period_end or _NEVER, m.id))
 
 
 def is_paused(membership: MembershipFacts, now: datetime) -> bool:
@@ -134,7 +136,3 @@ def _without_usable(memberships: Iterable[MembershipFacts], class_: ClassFacts, 
     is ignored: a pause usually moves its end."""
     paused = any(is_paused(m, now) and covers(m, class_) for m in memberships)
     return Code.MEMBERSHIP_PAUSED if paused else Code.NO_ACTIVE_MEMBERSHIP
-
-
-def _preference(membership: MembershipFacts) -> tuple[bool, datetime, UUID]:
-    return membership.credits_remaining is not None, membership.current_period_end or _NEVER, membership.id

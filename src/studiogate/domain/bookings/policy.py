@@ -118,11 +118,8 @@ def _read(name: str, value: Any) -> Any:
 @lru_cache(maxsize=1000)
 def _serialized_once(policy: Policy) -> Mapping[str, object]:
     """Return a policy as JSON members. Cached: many bookings share a policy, and each of their receipts contains it."""
-    return {name: _written(getattr(policy, name)) for name in POLICY_MEMBERS}
-
-
-def _written(value: object) -> object:
-    return str(value) if isinstance(value, UUID | StrEnum) else value
+    members = ((name, getattr(policy, name)) for name in POLICY_MEMBERS)
+    return {name: str(value) if isinstance(value, UUID | StrEnum) else value for name, value in members}
 
 
 def resolve_policy(
@@ -148,12 +145,11 @@ def policy_faults(override: Mapping[str, object], studio_currency: str = "USD") 
     """Return every invalid member with a message, in the mapping's order. ``studio_currency`` determines the decimals
     of ``late_fee_amount`` if the mapping has no ``late_fee_currency``."""
     checks = {**_CHECKS, "late_fee_amount": _amount_in(_currency_of(override, studio_currency))}
-    found = ((member, checks.get(member, _unknown)(value)) for member, value in override.items())
+    found = ((member, checks[member](value) if member in checks else _UNKNOWN) for member, value in override.items())
     return [(member, message) for member, message in found if message is not None]
 
 
-def _unknown(_value: object) -> str:
-    return "is not a member of the policy"
+_UNKNOWN = "is not a member of the policy"
 
 
 def _or_null(inner: Check) -> Check:
@@ -166,10 +162,6 @@ def _or_null(inner: Check) -> Check:
 
 def _currency(value: object) -> str | None:
     return None if is_currency(value) else "must be a currency code of three capital letters"
-
-
-def _uuid(value: object) -> str | None:
-    return None if parse_id(value) else "must be a uuid"
 
 
 def _currency_of(override: Mapping[str, object], studio_currency: str) -> str | None:
@@ -210,5 +202,5 @@ _CHECKS: Mapping[str, Check] = {
     "promotion_grace_minutes": _minutes,
     "max_bookings_per_day": _or_null(_count),
     "allow_overlapping": boolean,
-    "waiver_form_id": _or_null(_uuid),
+    "waiver_form_id": _or_null(lambda value: None if parse_id(value) else "must be a uuid"),
 }

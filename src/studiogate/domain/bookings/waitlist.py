@@ -21,16 +21,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from studiogate.domain.bookings import facts
 from studiogate.domain.bookings.eligibility import first_refusal, free_spots, judge_promotion, spot_fault
 from studiogate.domain.bookings.entitlement import credits_of
-from studiogate.domain.bookings.facts import (
-    Attempt,
-    BookingRequest,
-    ClassFacts,
-    MembershipFacts,
-    SpotFacts,
-    WaitingEntry,
-)
+from studiogate.domain.bookings.facts import ClassFacts, SpotFacts, WaitingEntry
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, binding_reasons
 from studiogate.domain.bookings.policy import Policy, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal
@@ -40,7 +34,7 @@ from studiogate.domain.refusals import Code, Refusal
 class Promote:
     """``overridden`` are the rules that staff overrode for it."""
 
-    membership: MembershipFacts | None
+    membership: facts.MembershipFacts | None
     class_spot_id: UUID | None
     credits_taken: int
     overridden: tuple[Code, ...] = ()
@@ -144,8 +138,8 @@ def _walk(
     return steps
 
 
-def _attempt(class_: ClassFacts, entry: WaitingEntry, now: datetime) -> Attempt:
+def _attempt(class_: ClassFacts, entry: WaitingEntry, now: datetime) -> facts.Attempt:
     member, live = entry.member, entry.member.live_booking
     if live is not None and live.id == entry.booking_id:
         member = member._replace(live_booking=None)
-    return Attempt(class_, entry.policy, member, BookingRequest(), spots=(), seats_open=1, now=now)
+    return facts.Attempt(class_, entry.policy, member, facts.BookingRequest(), spots=(), seats_open=1, now=now)

@@ -92,24 +92,16 @@ def _faults_of(field: Field, answers: Answers, setting: Setting) -> list[Fault]:
             return [_fault(key, *wrong)]
     values = given_values(kind, answer)
     if not values and field.get("required") is True:
-        return [_missing(key, kind)]
+        is_box = kind in (FieldType.CONSENT, FieldType.CHECKBOX)
+        return [
+            _fault(key, "missing", 'must be "true"') if is_box else Fault((*DATA, key), "missing", "Field required")
+        ]
     written = [answer] if isinstance(answer, str) else answer or []
     texts = [value for value in written if value.strip()]
     # Creating a check reads all options of its field, so it is done only if there is an answer to check.
-    check = CHECKS[kind](field, setting) if texts and kind in CHECKS else _no_check
-    messages = dict.fromkeys(map(check, texts))
+    # An older version may have stored a field of an unknown type, which takes any text.
+    messages = dict.fromkeys(map(CHECKS[kind](field, setting), texts)) if texts and kind in CHECKS else ()
     return [_fault(key, "invalid_answer", message) for message in messages if message]
-
-
-def _no_check(_value: str) -> str | None:
-    """Accept any text: for fields of an unknown type, which an older version may have stored."""
-    return None
-
-
-def _missing(key: str, kind: str) -> Fault:
-    if kind in (FieldType.CONSENT, FieldType.CHECKBOX):
-        return _fault(key, "missing", 'must be "true"')
-    return Fault((*DATA, key), "missing", "Field required")
 
 
 def _fault(key: str, kind: str, message: str) -> Fault:

@@ -5,14 +5,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.cancellation import (
-    Cancellation,
-    CancellationAttempt,
-    CancellationCause,
-    Receipt,
-    decide_cancellation,
-    receipt_json,
-)
+from studiogate.domain.bookings import cancellation as rules
+from studiogate.domain.bookings.cancellation import Cancellation, CancellationAttempt, CancellationCause, Receipt
 from studiogate.domain.bookings.facts import BookingFacts, SpotFacts
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
@@ -44,7 +38,7 @@ def new_cancellation(
 ) -> cancel_booking.NewCancellation:
     booking, receipt_id = held.booking, new_id()
     purchase_id = None if cancellation.fee is None else new_id()
-    receipt = receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
+    receipt = rules.receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
     before = _before(booking, held.entry)
     made = (booking, held.entry, cancellation, receipt_id, json_text(receipt), purchase_id, before)
     return cancel_booking.NewCancellation(*made, context.access, context.once)
@@ -75,7 +69,7 @@ async def decide(
     attempt = CancellationAttempt(
         held.booking, situation.class_, held.membership, late_cancels, situation.currency, cause, held.now
     )
-    return decide_cancellation(attempt)
+    return rules.decide_cancellation(attempt)
 
 
 def plan(

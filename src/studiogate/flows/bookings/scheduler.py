@@ -1,18 +1,11 @@
 """Decide when a booking or a cancellation is executed, and with which others. Nothing else does.
 
 Requests wait here, holding nothing, until one of a few slots is free: it takes what waits, up to a batch, and executes
-it in one transaction (``executor``). docs/locking.md shows the whole road.
+it in one transaction (``executor``). docs/locking.md shows the whole road and all rules.
 
-- The requests of a class are executed in order of arrival, by one slot at a time.
-- Classes take turns, so that a crowd for one class does not delay the others. A batch is of one studio.
-- A member is in a batch for one class only: the facts that a booking is decided on are read before the batch.
-- What was locked elsewhere returns to the head of its queue, and its class to the head of all: the executor waits for
-  the locks of the oldest request, for a while. After that, the class rests and is executed alone, by one slot at a
-  time; likewise a request whose member is locked, and after the others of its class if the member remains locked.
-- The first class that does not fit into a batch begins the next one. Without this rule, a class that is executed alone,
-  or is of another studio, would wait as long as other classes return to the head.
-- A request that has waited for 5 seconds is refused at that moment, whatever the slots do.
-- While other clients read, a crowd rests between its batches, as far as its requests are still executed in time.
+The requests of a class are executed in order of arrival, by one slot at a time, and classes take turns. A member is in
+a batch for one class only: the facts that a booking is decided on are read before the batch. What was locked elsewhere
+returns to the head of its queue, later to be executed alone.
 
 This is an optimisation only: the locks of the rows, which also cover other processes, keep bookings correct.
 """

@@ -6,14 +6,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.cancellation import (
-    Cancellation,
-    CancellationAttempt,
-    CancellationCause,
-    class_cancellation_refusal,
-    decide_cancellation,
-    is_cancelled_with_class,
-)
+from studiogate.domain.bookings import cancellation as rules
+from studiogate.domain.bookings.cancellation import CancellationCause
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, WaitlistStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.instants import overlaps
@@ -55,7 +49,7 @@ async def cancel_class(
         return refusal
     if (situation := await lock.lock_class(connection, access, class_id)) is None:
         return NOT_FOUND
-    if refusal := class_cancellation_refusal(situation.class_, await classes.database_time(connection, access)):
+    if refusal := rules.class_cancellation_refusal(situation.class_, await classes.database_time(connection, access)):
         return refusal
     async with changes.audited(connection, access, "class.cancel", Subject("class", class_id), reason):
         return await cancel_locked_class(connection, access, situation)
@@ -69,7 +63,7 @@ async def cancel_locked_class(connection: Connection, access: Access, situation:
     bookings = [
         (booking_id, member_id)
         for booking_id, member_id, status in await staff.live_bookings(connection, access, class_id)
-        if is_cancelled_with_class(status, situation.class_, now)
+        if rules.is_cancelled_with_class(status, situation.class_, now)
     ]
     members = [member_id for _, member_id in bookings]
     await lock.lock_members(connection, access, class_id, members)
@@ -95,11 +89,11 @@ async def cancel_with_class(
     return cancellation.credits_returned
 
 
-def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: CancellationCause) -> Cancellation:
-    attempt = CancellationAttempt(
+def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: CancellationCause) -> rules.Cancellation:
+    attempt = rules.CancellationAttempt(
         held.booking, situation.class_, held.membership, 0, situation.currency, cause, held.now
     )
-    decided = decide_cancellation(attempt)
+    decided = rules.decide_cancellation(attempt)
     if isinstance(decided, Refusal):
         raise AssertionError(f"a live booking cannot be kept by its own class: {decided.code}")
     return decided
@@ -159,7 +153,7 @@ async def affected_by_cancelling(connection: Connection, access: Access, class_i
     found = []
     for each in holders:
         booking = held.get(each.booking_id)
-        if booking is not None and is_cancelled_with_class(each.status, situation.class_, booking.now):
+        if booking is not None and rules.is_cancelled_with_class(each.status, situation.class_, booking.now):
             decided = cancellation_of(situation, booking, CancellationCause.CLASS_CANCELLED)
             found.append(_member(each)._replace(credits_returned=decided.credits_returned))
     return found

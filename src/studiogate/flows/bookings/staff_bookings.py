@@ -6,17 +6,10 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
+from studiogate.domain.bookings import states
 from studiogate.domain.bookings.cancellation import CancellationCause
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
-from studiogate.domain.bookings.states import (
-    SEAT_HOLDING,
-    BookingStatus,
-    ClassStatus,
-    WaitlistStatus,
-    attendance_refusal,
-    booking_transition_refusal,
-    waitlist_transition_refusal,
-)
+from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_promotion
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
@@ -53,7 +46,7 @@ async def promote_entry(
     class_ = situation.class_
     await lock.lock_members(connection, access, class_.id, [member_id])
     entry = await facts.look_at_entry(connection, access, entry_id)
-    refusal = waitlist_transition_refusal(WaitlistStatus(entry.status), WaitlistStatus.CONVERTED)
+    refusal = states.waitlist_transition_refusal(WaitlistStatus(entry.status), WaitlistStatus.CONVERTED)
     if refusal is not None or entry.position is None:
         return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
     people = await facts.load_members(connection, access, situation, [], depth=entry.position)
@@ -125,12 +118,12 @@ async def mark(
     if not access.may_act_on_class_of(await staff.instructor_of_class(connection, access, situation.class_.id)):
         return NOT_FOUND
     held = await facts.look_at_booking(connection, access, booking_id, situation)
-    refusal = _mark_refusal(held.booking.status, status, undoes) or attendance_refusal(
+    refusal = _mark_refusal(held.booking.status, status, undoes) or states.attendance_refusal(
         held.booking.status, BookingStatus(status), situation.class_.start_time, held.now
     )
     if refusal is not None:
         return refusal
-    if status == "confirmed" and situation.class_.status == ClassStatus.CANCELLED:
+    if status == "confirmed" and situation.class_.status == states.ClassStatus.CANCELLED:
         return Refusal(Code.CLASS_CANCELLED)
     action = _ACTIONS[held.booking.status, BookingStatus(status)]
     async with audited(connection, access, action, audit.Subject("booking", booking_id)):
@@ -142,8 +135,8 @@ async def mark(
 
 def _mark_refusal(current: BookingStatus, target: Mark, undoes: Mark | None) -> Refusal | None:
     """Refuse to mark a booking without a seat: only promotion, which takes seat and credit, confirms a waiting one."""
-    if current not in SEAT_HOLDING:
+    if current not in states.SEAT_HOLDING:
         return Refusal(Code.INVALID_TRANSITION, {"from": str(current), "to": target})
     if undoes is not None and current != undoes:
         return Refusal(Code.INVALID_TRANSITION, {"is": str(current), "undoes": undoes})
-    return booking_transition_refusal(current, BookingStatus(target))
+    return states.booking_transition_refusal(current, BookingStatus(target))

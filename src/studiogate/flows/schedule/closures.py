@@ -52,7 +52,12 @@ async def create(connection: Connection, access: Access, given: rows.Given) -> S
     about = await storage.classes_about(connection, access, location_id, days)
     affected = await storage.lock_classes(connection, access, [each.id for each in about if each.day in days])
     cancels = values["mode"] == ClosureMode.CANCEL
-    warnings = () if cancels else _kept(len(affected))
+    warnings: Warnings = ()
+    if affected and not cancels:
+        text = (
+            f"{len(affected)} scheduled {'class takes' if len(affected) == 1 else 'classes take'} place on these days."
+        )
+        warnings = (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": len(affected)}),)
     if refusal := strict_refusal(warnings, given.strict):
         return refusal
     closure_id = await rows.create_row(connection, access, KIND, values)
@@ -96,10 +101,3 @@ async def _values(connection: Connection, access: Access, given: rows.Given) -> 
         return refusal
     today = await storage.today(connection, access, values["location_id"])
     return invalid(closure_faults(Days(values["first_date"], values["last_date"]), today)) or values
-
-
-def _kept(classes: int) -> Warnings:
-    if not classes:
-        return ()
-    text = f"{classes} scheduled {'class takes' if classes == 1 else 'classes take'} place on these days."
-    return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": classes}),)

@@ -15,20 +15,10 @@ from studiogate.domain.events import EventType
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
+from studiogate.domain.schedule import series as rules
 from studiogate.domain.schedule.class_changes import changed_values
 from studiogate.domain.schedule.fields import NEW_SERIES, SERIES, end_refusal, ended_on, series_faults, split_faults
-from studiogate.domain.schedule.series import (
-    Days,
-    Occurrence,
-    SeriesClass,
-    horizon,
-    missing,
-    next_week_of,
-    occurrences,
-    plan,
-    series_change_refusal,
-    wanted_days,
-)
+from studiogate.domain.schedule.series import Days, Occurrence, SeriesClass, horizon, missing
 from studiogate.domain.schedule.warnings import Slot, Warnings, conflict_warnings, room_warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields, refused_reason
@@ -62,8 +52,8 @@ class SavedSeries(NamedTuple):
 
 def _wanted(series: Series) -> tuple[Days, list[Occurrence]]:
     """Return the days whose classes are created or compared, and the classes that the pattern means on them."""
-    days = wanted_days(series.now, series.zone, series.weeks_ahead, series.row["generated_until"])
-    return days, occurrences(series.pattern, series.zone, days)
+    days = rules.wanted_days(series.now, series.zone, series.weeks_ahead, series.row["generated_until"])
+    return days, rules.occurrences(series.pattern, series.zone, days)
 
 
 async def create_missing(connection: Connection, access: Access, series: Series, *, announce: bool = True) -> int:
@@ -93,11 +83,11 @@ async def agree(
 ) -> SavedSeries | Refusal:
     """Make the classes that have not started agree with the changed series; detached ones stay as they are."""
     existing = await storage.lock_classes(connection, access, series)
-    planned = plan(_wanted(series)[1], existing, series.now)
+    planned = rules.plan(_wanted(series)[1], existing, series.now)
     row = series.row
     takes_spots_away = "room_id" in changed or ("spot_selection_mode" in changed and row["spot_selection_mode"] is None)
     kept = [each for each in existing if each.id in planned.keep]
-    if refusal := series_change_refusal(kept, row["capacity"], takes_spots_away):
+    if refusal := rules.series_change_refusal(kept, row["capacity"], takes_spots_away):
         return refusal
     warnings = await series_warnings(connection, access, series)
     await lock_people(connection, access, [*planned.keep, *planned.cancel])
@@ -257,7 +247,7 @@ async def _changed(connection: Connection, access: Access, series: Series, wante
 
 async def _split(connection: Connection, access: Access, series: Series, since: date) -> Series:
     """End a series before a date and return its copy from this date on, which has its later classes."""
-    new, first = new_id(), next_week_of(series.pattern, since)
+    new, first = new_id(), rules.next_week_of(series.pattern, since)
     await storage.lock_classes(connection, access, series)
     async with audited(connection, access, "series.create", Subject(KIND, new)):
         await storage.copy_series(connection, access, series.id, new, first)
