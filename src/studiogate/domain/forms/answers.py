@@ -92,10 +92,9 @@ def _faults_of(field: Field, answers: Answers, setting: Setting) -> list[Fault]:
             return [_fault(key, *wrong)]
     values = given_values(kind, answer)
     if not values and field.get("required") is True:
-        is_box = kind in (FieldType.CONSENT, FieldType.CHECKBOX)
-        return [
-            _fault(key, "missing", 'must be "true"') if is_box else Fault((*DATA, key), "missing", "Field required")
-        ]
+        if kind in (FieldType.CONSENT, FieldType.CHECKBOX):
+            return [_fault(key, "missing", 'must be "true"')]
+        return [Fault((*DATA, key), "missing", "Field required")]
     written = [answer] if isinstance(answer, str) else answer or []
     texts = [value for value in written if value.strip()]
     # Creating a check reads all options of its field, so it is done only if there is an answer to check.

@@ -53,11 +53,10 @@ async def create(connection: Connection, access: Access, given: rows.Given) -> S
     affected = await storage.lock_classes(connection, access, [each.id for each in about if each.day in days])
     cancels = values["mode"] == ClosureMode.CANCEL
     warnings: Warnings = ()
-    if affected and not cancels:
-        text = (
-            f"{len(affected)} scheduled {'class takes' if len(affected) == 1 else 'classes take'} place on these days."
-        )
-        warnings = (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": len(affected)}),)
+    kept = 0 if cancels else len(affected)
+    if kept:
+        text = f"{kept} scheduled {'class takes' if kept == 1 else 'classes take'} place on these days."
+        warnings = (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": kept}),)
     if refusal := strict_refusal(warnings, given.strict):
         return refusal
     closure_id = await rows.create_row(connection, access, KIND, values)
