@@ -111,8 +111,8 @@ class Access:
 
 
 def operator_access(studio_id: UUID, name: str = OPERATOR, channel: Channel = Channel.COMMAND) -> Access:
-    """Return the access of whoever runs commands on the server: everything in one studio. ``name`` is their account on
-    that machine."""
+    """Return the access of commands on the server: everything in one studio. ``name`` is the account on that
+    machine."""
     staff = Staff(name, frozenset(Permission), channel)
     return Access(studio_id, OPERATOR, frozenset(Scope), None, Actor.STAFF, staff)
 

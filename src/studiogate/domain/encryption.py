@@ -63,8 +63,7 @@ class Sealer:
         return None
 
     def _load(self) -> bool:
-        """Load the keys and return whether any are new. Known keys are kept: secrets read before a rotation may still
-        have to be opened."""
+        """Load the keys; return whether any are new. Known ones are kept, for secrets read before a rotation."""
         loaded = {fingerprint(key): key for key in self._load_keys()}
         new = {each: AESGCM(key) for each, key in loaded.items() if each not in self._ciphers}
         self._ciphers |= new

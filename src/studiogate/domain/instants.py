@@ -24,8 +24,7 @@ def parse_instant(text: str) -> datetime | None:
 
 
 def instant_text(instant: datetime) -> str:
-    """Return an instant in the format of responses: ISO 8601 in UTC with ``+00:00`` and no trailing zeros, exactly as
-    in JSON written by PostgreSQL."""
+    """Return an instant as responses have it, exactly as in PostgreSQL's JSON: in UTC, without trailing zeros."""
     seconds, _, fraction = instant.astimezone(UTC).isoformat().removesuffix("+00:00").partition(".")
     fraction = fraction.rstrip("0")
     return f"{seconds}.{fraction}+00:00" if fraction else f"{seconds}+00:00"
@@ -52,8 +51,7 @@ class LocalTimeError(ValueError):
 
 
 def instants_at(local: datetime, zone: ZoneInfo) -> tuple[datetime, ...]:
-    """Return when the clocks of a zone show a local time: once; never where they go forward over it; twice, the first
-    time first, where they go back."""
+    """Return when the clocks of a zone show a local time: once, twice where they go back, never where they skip it."""
     first, second = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first == second:
         return (first,)

@@ -109,8 +109,7 @@ def secret_hash(secret: str) -> bytes:
 
 
 def check(credential: Credential | None, presented: PresentedKey, now: datetime) -> Credential | Refusal:
-    """Return the credential, or why the key is refused. Only a caller with a correct secret learns that it expired or
-    was revoked."""
+    """Return the credential, or a refusal. Only a correct secret reveals that the key expired or was revoked."""
     secret = credential and _matching(credential.secrets, presented.secret_hash)
     if credential is None or secret is None:
         return Refusal(Code.INVALID_API_KEY)
@@ -143,8 +142,7 @@ def credential_access(
 
 
 def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
-    """Refuse to give a key scopes for what the person who makes, changes or rotates it may not do. The roles that may
-    do so have all locations."""
+    """Refuse to give a key scopes for what its giver may not do. The roles that may do so have all locations."""
     needed = (GIVING_NEEDS[scope] for scope in scopes if scope in GIVING_NEEDS)
     refusals = (access.refusal_without_permission(each) for each in needed)
     return next((each for each in refusals if each is not None), None)

@@ -38,8 +38,7 @@ def name_fault(text: str, maximum: int = MAX_NAME) -> str | None:
 
 
 def reason_fault(reason: str) -> str | None:
-    """Return what is wrong with a reason that staff give, worded to follow "must". It is one line, which the audit log
-    and receipts show beside other text."""
+    """Return what is wrong with a reason, worded to follow "must". It is one line, shown beside other text."""
     return name_fault(reason, MAX_REASON) if reason.strip() else "not be empty"
 
 

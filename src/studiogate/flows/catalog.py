@@ -152,8 +152,7 @@ async def _lock_price(connection: Connection, access: Access, price_id: UUID) ->
 
 
 async def _retire(connection: Connection, access: Access, found: _Locked, action: str) -> int:
-    """Retire a price; return how many memberships keep it. Those without a price of their own get it if they would
-    renew at it now."""
+    """Retire a price; return how many memberships keep it, with those that would renew at it by default."""
     kept = found.unpriced if rules.renews_the_unpriced(found.prices) == found.price.id else []
     async with audited(connection, access, action, Subject("price", found.price.id)):
         await catalog.keep_price(connection, access, found.price.id, kept)

@@ -110,8 +110,7 @@ async def record_creation(connection: Connection, access: Access, action: str, s
 
 
 async def announce_due(connection: Connection, access: Access, limit: int) -> int:
-    """Announce the statuses of at most ``limit`` classes; return how many were announced. Must run inside a
-    transaction."""
+    """Announce the statuses of at most ``limit`` classes; return how many. Must run inside a transaction."""
     return await _announce(connection, access, await class_clock.lock_due(connection, access, limit))
 
 

@@ -96,8 +96,7 @@ async def _record(
     key: tuple[str | None, str | None],
     new: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
-    """Record what was done to a key, with the values that it got, never its secret. Ids of keys are no uuids, so the
-    entry is about the studio."""
+    """Record what was done to a key, never its secret. Ids of keys are no uuids: the entry is about the studio."""
     changes = {name: [None, _as_json(value)] for name, value in new.items() if value is not None}
     changes = {"key": list(key), **changes}
     await audit.add(connection, access, audit.Entry(action, audit.Subject("studio", access.studio_id), changes))

@@ -27,7 +27,7 @@ async def move(connection: Connection, access: Access, lead_id: UUID, status: Le
     """Move a lead along the pipeline. It becomes converted only by becoming a member, and stays it."""
     if status is LeadStatus.CONVERTED:
         return BY_CONVERSION_ONLY
-    refusal = await _update(connection, access, "lead.move", lead_id, leads.LeadUpdate(status=status.value))
+    refusal = await _update(connection, access, "lead.move", lead_id, storage.LeadChange(status=status.value))
     return refusal or status
 
 
@@ -36,12 +36,12 @@ async def add_note(connection: Connection, access: Access, lead_id: UUID, note: 
     """Append a note to the staff notes of a lead. Partners never see them."""
     refusal = note_fault(note)
     if refusal is None:
-        refusal = await _update(connection, access, "lead.note", lead_id, leads.LeadUpdate(notes=note.strip()))
+        refusal = await _update(connection, access, "lead.note", lead_id, storage.LeadChange(notes=note.strip()))
     return refusal or lead_id
 
 
 async def _update(
-    connection: Connection, access: Access, action: str, lead_id: UUID, update: leads.LeadUpdate
+    connection: Connection, access: Access, action: str, lead_id: UUID, update: storage.LeadChange
 ) -> Refusal | None:
     if await storage.lock_lead(connection, access, lead_id) is None:
         return NOT_FOUND

@@ -1,7 +1,7 @@
 """Create or identify leads, update them, and note their submissions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from uuid import UUID
 
 from studiogate.domain import leads
@@ -35,19 +35,6 @@ RESERVED_KEY = Fault(
     ("body", "metadata", FORM_SUBMISSIONS), "value_error", "Input should be left out: only the service writes this list"
 )
 METADATA_TOO_LARGE = Fault(("body", "metadata"), "too_long", "Metadata should have at most 16 KiB as stored")
-
-
-@dataclass(frozen=True, slots=True)
-class LeadUpdate:
-    """The requested changes; None leaves a field unchanged. ``metadata`` is a patch."""
-
-    first_name: str | None = None
-    last_name: str | None = None
-    sets_phone: bool = False
-    phone: str | None = None
-    status: str | None = None
-    notes: str | None = None
-    metadata: Mapping[str, object] | None = None
 
 
 async def phone_in_studio(connection: Connection, access: Access, phone: str) -> str | None:
@@ -119,8 +106,9 @@ async def _fill(connection: Connection, access: Access, kept: storage.KeptLead, 
     return mutation(kept.id, created=False)
 
 
-async def update(connection: Connection, access: Access, lead_id: str, wanted: LeadUpdate) -> str | Refusal:
-    """Update a lead (PATCH /leads/{id} and its alias). Must run inside a transaction."""
+async def update(connection: Connection, access: Access, lead_id: str, wanted: storage.LeadChange) -> str | Refusal:
+    """Update a lead (PATCH /leads/{id} and its alias); the metadata of ``wanted`` is a patch. Must run inside a
+    transaction."""
     kept = await storage.lock_lead(connection, access, lead_id)
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     before = None if kept is None else kept.contact.metadata
@@ -133,9 +121,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
     if refusal := leads.status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes):
         return refusal
-    change = storage.LeadChange(
-        wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
-    )
+    change = replace(wanted, phone=phone, metadata=metadata)
     async with recorded_for_key(connection, access, "lead.change", Subject("lead", kept.id)):
         await storage.change_lead(connection, access, kept.id, change)
     return mutation(kept.id, created=False)

@@ -38,8 +38,7 @@ async def advance_due(connection: Connection, access: Access, members: Sequence[
 
 
 async def catch_up(connection: Connection, access: Access, member_ids: Sequence[UUID]) -> None:
-    """Apply all that is due to the memberships of locked members before a decision depends on it. Must run inside a
-    transaction."""
+    """Apply all that is due to the memberships of locked members. Must run inside a transaction."""
     more = True
     while more:
         _, more = await advance_due(connection, system_access(access.studio_id), member_ids)
@@ -122,8 +121,7 @@ async def set_renewal(
 async def adjust_credits(
     connection: Connection, access: Access, membership_id: UUID, change: int, reason: str
 ) -> MembershipState | Refusal:
-    """Give a membership so many credits more, or fewer if negative, with a line in the ledger. Waiting members who can
-    pay now are promoted by the sweep."""
+    """Change a membership's credits, with a line in the ledger. The sweep promotes those who can pay now."""
     done = await _apply(
         connection,
         access,

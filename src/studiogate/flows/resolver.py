@@ -45,8 +45,7 @@ class Resolver:
         return permitted
 
     async def fault_of(self, url: str) -> str | None:
-        """Return what is wrong with the URL of an endpoint, or None. A name that cannot be resolved now may be set up
-        later; each attempt checks it again."""
+        """Return what is wrong with an endpoint's URL, or None. A name that does not resolve may be set up later."""
         target = self.rules.parse(url)
         if not isinstance(target, Target):
             return target

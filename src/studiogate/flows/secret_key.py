@@ -86,8 +86,7 @@ def _endpoint(old: Sealer, new: Sealer, row: secret_key.EndpointSecrets) -> secr
 
 
 def _link(old: Sealer, new: Sealer, row: secret_key.LinkSecret, *, renew: bool) -> secret_key.LinkSecret:
-    """Seal the same secret under the new key, or a new secret with ``renew`` or if the present one cannot be opened:
-    existing links then stop working."""
+    """Seal the same secret under the new key; or a new one, with ``renew`` or if it does not open: old links end."""
     try:
         secret = token_bytes(SECRET_BYTES) if renew else open_link_secret(old, row.studio_id, row.secret)
     except SealError:

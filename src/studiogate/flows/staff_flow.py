@@ -65,8 +65,7 @@ def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Fl
 
 
 async def note_location(database: Database, access: Access, location: str) -> None:
-    """Note where the answer to the form leads, if a flow of the request has claimed it: a form that is sent twice leads
-    to the same page."""
+    """Note where the answer to a claimed form leads: a form that is sent twice leads to the same page."""
     form = form_tokens.sent_form(access)
     if form is not None:
         async with database.transaction() as connection:

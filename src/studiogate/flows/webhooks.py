@@ -1,9 +1,7 @@
 """Create, change and delete webhook endpoints; test them and repeat deliveries."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
 from uuid import UUID
 
 from studiogate import API_VERSION, clock
@@ -25,13 +23,6 @@ from studiogate.storage.webhooks import deliveries, endpoints
 KIND = "webhook_endpoint"
 DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
 QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAX_WAITING})
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    since: datetime
-    until: datetime
-    types: Sequence[str] | None  # None: those that the endpoint subscribes to
 
 
 def purpose_of(access: Access, endpoint_id: UUID | str) -> str:
@@ -134,7 +125,9 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
     return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
 
 
-async def replay(connection: Connection, access: Access, endpoint_id: str, wanted: Replay) -> str | Refusal:
+async def replay(
+    connection: Connection, access: Access, endpoint_id: str, wanted: deliveries.ReplayedEvents
+) -> str | Refusal:
     """Deliver the events of a time span again, oldest first, up to a limit; the response says if there are more."""
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
@@ -142,8 +135,7 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
     room = await deliveries.room_of(connection, access, endpoint_id)
     if room <= 0:
         return QUEUE_FULL
-    events = deliveries.ReplayedEvents(wanted.since, wanted.until, wanted.types)
-    made = await deliveries.replay(connection, access, endpoint_id, events, room)
+    made = await deliveries.replay(connection, access, endpoint_id, wanted, room)
     await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
     answer = {
         "object": "webhook_replay",

@@ -106,7 +106,7 @@ class LeadChange:
     sets_phone: bool = False
     phone: str | None = None
     status: str | None = None
-    note: str | None = None
+    notes: str | None = None
     metadata: Mapping[str, object] | None = None
 
 
@@ -199,7 +199,7 @@ async def change_lead(connection: Connection, access: Access, lead_id: UUID, cha
         change.sets_phone,
         change.phone,
         change.status,
-        change.note,
+        change.notes,
         metadata,
     )
 

@@ -155,8 +155,7 @@ PREVIEW = Receipt()
 def receipt_json(
     booking: BookingFacts, cancellation: Cancellation, receipt: Receipt = PREVIEW, *, promoted: bool = False
 ) -> dict[str, Any]:
-    """Return the receipt of a cancellation, or its preview: nothing is cancelled yet, so that has no id, no
-    ``cancelled_at`` and no purchase."""
+    """Return the receipt of a cancellation, or its preview, which has no id, ``cancelled_at`` or purchase."""
     done, fee = receipt.id is not None, cancellation.fee
     return {
         "id": _text(receipt.id),

@@ -63,8 +63,7 @@ def free_spots(spots: Iterable[SpotFacts]) -> list[SpotFacts]:
 
 
 def natural_order(label: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key in which numbers compare by length, then by digits. They are not converted to integers, so
-    labels can have any length."""
+    """Return a sort key in which numbers compare by length, then by digits, so that labels can have any length."""
     return tuple(_part(part) for part in _DIGITS.split(label.casefold()))
 
 

@@ -79,8 +79,7 @@ def is_usable(membership: MembershipFacts, now: datetime) -> bool:
 
 
 def is_behind(membership: MembershipFacts, now: datetime) -> bool:
-    """Return whether the membership is usable again once what is due is applied: its period is over and it renews
-    itself, or its pause is over."""
+    """Return whether the membership is usable once what is due is applied: a renewal, or the end of its pause."""
     if membership.status == MembershipStatus.PAUSED:
         return membership.pause_ends_at is not None and membership.pause_ends_at <= now
     end, cancelled = membership.current_period_end, membership.cancel_at

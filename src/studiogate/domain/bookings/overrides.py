@@ -64,8 +64,7 @@ NO_OVERRIDE = Override()
 
 
 def decide_staff_booking(attempt: Attempt, override: Override, returned_to: UUID | None = None) -> StaffDecision:
-    """Return the decision on a booking by staff. ``returned_to`` is the membership to which the booking that this one
-    replaces has returned its credit."""
+    """Decide a booking by staff. ``returned_to`` got the credit of the booking that this one replaces."""
     judgement = eligibility.judge_booking(attempt)
     binding = binding_reasons(judgement.reasons, override, waits=attempt.would_wait)
     if binding:

@@ -59,8 +59,8 @@ class Policy:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Policy":
-        """Read validated members. Absent ones get their default and unknown ones are ignored, so that a policy frozen
-        by an older or a newer release can be read."""
+        """Read validated members. Older and newer releases have others: absent ones get defaults, unknown ones are
+        ignored."""
         return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
 
     def as_json(self) -> Mapping[str, object]:

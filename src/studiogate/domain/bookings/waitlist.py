@@ -62,8 +62,7 @@ class PromotionStep:
 def plan_promotions(
     class_: ClassFacts, policy: Policy, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
 ) -> list[PromotionStep]:
-    """Return what to do with each entry considered for a free seat; empty unless the mode is ``auto`` and the cutoff
-    has not passed."""
+    """Return what to do with each entry considered for a free seat; empty unless in ``auto`` mode before the cutoff."""
     if policy.waitlist_mode != WaitlistMode.AUTO or not promotion_is_open(class_, policy, now):
         return []
     return _walk(class_, entries, spots, now)
@@ -124,8 +123,7 @@ def decide_staff_promotion(
 def _walk(
     class_: ClassFacts, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
 ) -> list[PromotionStep]:
-    """Judge entries in order until no seat is free, using up seats and spots. Credits need no tracking: every entry
-    belongs to a different member."""
+    """Judge entries in order until no seat is free. Credits need no tracking: each entry has another member."""
     steps: list[PromotionStep] = []
     seats, free = class_.available_count, free_spots(spots)
     for entry in sorted(entries, key=lambda entry: entry.position):

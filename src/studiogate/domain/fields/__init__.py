@@ -103,8 +103,7 @@ def optional(name: str, read: Reader, default: object = None, **stated: Unpack[_
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule over several fields of a row, checked once all of them are known: those that a file does not give come
-    from the stored row."""
+    """A rule over several fields of a row; those that a file does not give come from the stored row."""
 
     needs: tuple[str, ...]
     check: RowCheck

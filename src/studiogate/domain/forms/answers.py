@@ -70,8 +70,7 @@ def consent_text(field: Field) -> str:
 
 
 def _misplaced(key: str, by_key: Mapping[str, Field], visible: frozenset[str], answer: object) -> Fault | None:
-    """Return a fault for an answer to a field that is unknown, hidden or a section break. Unless the field is unknown,
-    an empty answer counts as none."""
+    """Return a fault for an answer to a field that is unknown, or hidden or a section break and not left empty."""
     field = by_key.get(key)
     if field is None:
         return Fault((*DATA, key), "unknown_field", "This form has no such field")

@@ -137,8 +137,7 @@ def _kind(head: bytes) -> str:
 
 
 def _is_two_things(kind: str, head: bytes, tail: bytes) -> bool:
-    """Return whether a file also contains an appended archive, a PDF, or markup that a browser would execute, or lacks
-    the end marker of its own type."""
+    """Return whether a file also contains an archive, a PDF or active markup, or lacks its own end marker."""
     if kind == ZIP or kind in (each for _, each in _IN_ZIP):
         return _ZIP_END not in tail or b"%PDF-" in head[:1024]
     if kind in (TEXT, UNKNOWN):
@@ -149,8 +148,7 @@ def _is_two_things(kind: str, head: bytes, tail: bytes) -> bool:
 
 
 def _text_kind(stream: BinaryIO) -> str:
-    """Return plain text for UTF-8 without control characters, but HTML or SVG for markup that a browser would execute;
-    anything else is unknown."""
+    """Return plain text for UTF-8 without control characters, HTML or SVG for active markup, else unknown."""
     stream.seek(0)
     start = rest = b""
     while chunk := stream.read(64 * 1024):

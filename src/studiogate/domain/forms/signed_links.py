@@ -98,8 +98,7 @@ def _read_signed(
 
 
 def make_token(secret: bytes, form_id: UUID, issued: datetime) -> str:
-    """Return a token for a page. Its nonce distinguishes pages issued in the same second, because submitting the same
-    page twice counts as one submission."""
+    """Return a token for a page. Its nonce distinguishes pages: submitting one twice counts as one submission."""
     seconds, once = str(int(issued.timestamp())), _encoded(secrets.token_bytes(_NONCE_BYTES))
     return f"{seconds}.{once}.{_signature(secret, 'token', form_id, seconds, once)}"
 

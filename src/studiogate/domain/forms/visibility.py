@@ -118,8 +118,7 @@ def _without_unticked(kind: object, values: list[str]) -> list[str]:
 
 
 def rule_texts(value: object) -> list[str]:
-    """Return a rule's value in the notation of answers. The hosted page passes these texts to its script, so that both
-    evaluate the same values."""
+    """Return a rule's value in the notation of answers, in which the hosted page's script gets it as well."""
     values = value if isinstance(value, list) else [value]
     return [text for text in map(_text, values) if text.strip()]
 

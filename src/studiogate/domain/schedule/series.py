@@ -62,8 +62,7 @@ class SeriesClass(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What makes the stored classes agree with their series. ``detach`` has the classes that the pattern now places in
-    the past: they stay as they are."""
+    """What makes the stored classes agree with their series. Those in ``detach`` are now in the past: they stay."""
 
     keep: Mapping[UUID, Occurrence]
     cancel: tuple[UUID, ...]

@@ -115,8 +115,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A stored session at the time ``now``, with the account and the role that it stands for. ``role`` is None where
-    the account has none in the studio."""
+    """A stored session at the time ``now``. ``role`` is None where the account has none in the studio."""
 
     id: UUID
     account_id: UUID

@@ -24,8 +24,7 @@ from studiogate.storage.db.pool import Connection
 
 
 class Writes:
-    """What was decided in a transaction and is not written yet, and the results, in wire form, of what is written; each
-    by the number of its request."""
+    """What was decided and is not written yet, and the results, in wire form, of what is; by number of the request."""
 
     def __init__(self, connection: Connection, access: Access, now: datetime | None) -> None:
         self.connection, self.access, self.now = connection, access, now
@@ -81,8 +80,7 @@ class ClassState:
         return [entry.member.id for entry in people.waiting]
 
     async def book(self, number: int, context: WriteContext, wanted: BookClass) -> Refusal | str | None:
-        """Decide a booking: note what is to be written, or return a refusal, or the result if it is written already,
-        without its answer."""
+        """Decide a booking: note what is to be written, or return a refusal, or the result if it is written already."""
         people = await self._current_people()
         if wanted.member_id not in people.members:
             return NO_MEMBER

@@ -79,8 +79,7 @@ async def take_place(
     wanted: StaffBooking,
     returned_to: UUID | None = None,
 ) -> Booked | Refusal:
-    """Book a place in a locked class. ``returned_to`` is the membership to which the booking that this one replaces has
-    returned its credit."""
+    """Book a place in a locked class. ``returned_to`` got the credit of the booking that this one replaces."""
     seats = situation.class_.available_count
     people = await promote.load_members(connection, access, situation, promote.MembersToLoad([wanted.member_id], seats))
     if wanted.member_id not in people.members or await staff.member_was_erased(connection, access, wanted.member_id):

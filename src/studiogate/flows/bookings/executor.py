@@ -86,8 +86,7 @@ async def execute_together(connection: pool.Connection, batch: Sequence[PendingR
 
 
 def shared_access(batch: Sequence[PendingRequest]) -> Access:
-    """Return the access with which a batch reads its classes: whatever at least one of its requests may see. Each
-    request is then judged by its own access."""
+    """Return the access to what any request of a batch may see; each is then judged by its own access."""
     first = batch[0].context.access
     restrictions = {each.context.access.location_ids for each in batch}
     if len(restrictions) == 1:

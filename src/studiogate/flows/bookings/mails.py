@@ -34,8 +34,7 @@ async def studios_with_news(database: Database) -> list[UUID]:
 
 
 async def queue_news(database: Database, studio_id: UUID) -> bool:
-    """Queue the mails of a studio's next events, and keep those that come too late as failed; return whether there are
-    more events."""
+    """Queue the mails of the next events, those that come too late as failed; return whether there are more events."""
     access = system_access(studio_id)
     async with database.transaction() as connection:
         seen = await mails.lock_cursor(connection, access)
@@ -102,8 +101,7 @@ async def _within_limits(connection: Connection, access: Access, wanted: list[Me
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int) -> list[ClaimedMail]:
-    """Claim mails to members that are due. Those that are no news any more are dropped, however many: after an outage,
-    they must not hold up the others."""
+    """Claim mails that are due. All that are no news any more are dropped, so that they do not hold up the others."""
     while True:
         async with database.transaction() as connection:
             due = await mails.claim(connection, system_access(studio_id), at_most, LEASE_SECONDS)

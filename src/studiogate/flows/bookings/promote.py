@@ -26,8 +26,7 @@ Entry = domain_facts.WaitingEntry | LiveEntry
 
 
 class MembersToLoad(NamedTuple):
-    """Members of a request, and the number of seats that are to be given to waiting members. For a preview, nobody is
-    locked and nothing changes."""
+    """Members of a request, and the seats to be given to waiting members. A preview locks and changes nothing."""
 
     member_ids: list[UUID]
     seats: int
@@ -36,8 +35,7 @@ class MembersToLoad(NamedTuple):
 
 
 class PromotionPlan(NamedTuple):
-    """What is to become of waiting members, and when that was decided. If ``someone_left`` the waitlist, those behind
-    move up even if nobody is promoted."""
+    """What becomes of waiting members. If ``someone_left``, those behind move up even if nobody is promoted."""
 
     steps: Sequence[PromotionStep]
     at: datetime

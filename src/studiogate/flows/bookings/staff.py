@@ -103,8 +103,7 @@ def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: Ca
 async def change_capacity(
     connection: Connection, access: Access, class_id: UUID, capacity: int
 ) -> ChangedCapacity | Refusal:
-    """Raise or lower the capacity, also while the class runs, but not below the seats taken. New seats go to waiting
-    members."""
+    """Change the capacity, also while the class runs, but not below the seats taken. Waiting members get new seats."""
     if (situation := await lock.lock_class(connection, access, class_id)) is None:
         return NOT_FOUND
     if situation.class_.status == ClassStatus.CANCELLED:

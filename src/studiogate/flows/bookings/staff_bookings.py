@@ -110,8 +110,7 @@ _ACTIONS = {
 async def mark(
     connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
 ) -> Mark | Refusal:
-    """Check in, mark as no-show, or undo that; ``undoes`` is the status that is undone. Instructors do so in their own
-    classes."""
+    """Check in, mark as no-show, or undo what ``undoes`` says. Instructors do so in their own classes."""
     if (found := await lock.lock_class_of_booking(connection, access, booking_id)) is None:
         return NOT_FOUND
     situation, _ = found

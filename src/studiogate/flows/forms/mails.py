@@ -57,8 +57,7 @@ async def claim(database: Database, studio_id: UUID, at_most: int, links: Links)
 
 
 def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) -> MailContent:
-    """Return the content of the mail. To an unverified address it repeats nothing that was typed: otherwise a form
-    could be used to send any text to anybody."""
+    """Return the content of the mail, which repeats to an unverified address nothing that somebody typed."""
     to_stranger = row["kind"] == "confirmation" and not row["verified"]
     studio, title, email = row["studio"], row["title"], row["submitter_email"]
     name = None if to_stranger else row["submitter_name"]

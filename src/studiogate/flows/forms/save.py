@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
@@ -20,25 +20,13 @@ from studiogate.storage.forms import save as storage
 SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
 
 
-@dataclass(frozen=True, slots=True)
-class FormToSave:
-    """A form to be created; without a slug it gets one from its title."""
-
-    title: str
-    slug: str | None = None
-    description: str | None = None
-    fields: list[Any] = field(default_factory=list)
-    settings: Mapping[str, object] = field(default_factory=dict)
-    status: str = FormStatus.DRAFT
-
-
-async def create(connection: Connection, access: Access, wanted: FormToSave) -> str | Refusal:
-    """Create a form whose definition has been checked. Must run inside a transaction."""
+async def create(connection: Connection, access: Access, wanted: storage.FormContent) -> str | Refusal:
+    """Create a form whose definition has been checked; without a slug it gets one from its title. Must run inside a
+    transaction."""
     plain = slug_of(wanted.title)
     slug = wanted.slug or free_slug(plain, await storage.taken_slugs(connection, access, plain, None))
-    content = storage.FormContent(wanted.title, slug, wanted.description, wanted.fields, wanted.settings, wanted.status)
-    wire = await storage.insert_form(connection, access, _canonical(content))
-    if wire is None and wanted.slug is None:
+    wire = await storage.insert_form(connection, access, _canonical(replace(wanted, slug=slug)))
+    if wire is None and not wanted.slug:
         raise TransactionConflictError("another form took the slug at the same moment")
     if wire is None:
         return SLUG_TAKEN

@@ -47,7 +47,7 @@ async def create(connection: Connection, access: Access, given: Mapping[str, obj
     values, faults = read_form(given, new=True)
     if faults:
         return refused(*faults)
-    if isinstance(outcome := await save.create(connection, access, save.FormToSave(**values)), Refusal):
+    if isinstance(outcome := await save.create(connection, access, storage.FormContent(**values)), Refusal):
         return outcome
     form: dict[str, Any] = json.loads(outcome)
     await record_creation(connection, access, "form.create", audit.Subject("form", UUID(form["id"])))
@@ -140,8 +140,7 @@ ACTIONS = {
 async def decide(
     connection: Connection, access: Access, submission_id: UUID, status: SubmissionStatus
 ) -> SubmissionStatus | Refusal:
-    """Move a submission to the state that staff chose. Staff who confirm a submission vouch for it, so it is verified
-    as well."""
+    """Move a submission to the state that staff chose. By confirming one, staff vouch for it: it is verified."""
     if (kept := await submit.locked_submission(connection, access, submission_id)) is None:
         return NOT_FOUND
     if refusal := submission_transition_refusal(kept.status, status):

@@ -184,8 +184,7 @@ async def verify(connection: Connection, access: Access, form_id: UUID, submissi
 
 
 async def locked_submission(connection: Connection, access: Access, submission_id: UUID) -> KeptSubmission | None:
-    """Lock and return a submission. The email is locked before the row, in the same order as where a new member is
-    assigned their submissions."""
+    """Lock and return a submission, its email first, as where a new member is assigned their submissions."""
     if (email := await storage.email_of_submission(connection, access, submission_id)) is None:
         return None
     await people.lock_email(connection, access, email)

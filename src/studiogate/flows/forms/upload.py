@@ -82,8 +82,7 @@ def quota_of(settings: Settings) -> UploadQuota:
 async def record(
     connection: Connection, access: Access, form: FormForUpload, upload: storage.NewUpload, quota: UploadQuota
 ) -> str | Refusal:
-    """Insert the row, if the quotas have room for it. Must run inside a transaction; the caller moves the file to its
-    place after the commit."""
+    """Insert the row, if the quotas permit. Must run inside a transaction; the caller then moves the file."""
     if form.closed is not None:
         return not_accepting(form.closed)
     usage = await storage.lock_usage(connection, access, upload.form_id)

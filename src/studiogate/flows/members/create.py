@@ -19,8 +19,7 @@ from studiogate.storage.db.pool import Connection
 
 
 async def create(connection: Connection, access: Access, given: Values) -> str | Refusal:
-    """Create a member and convert the lead with the same email. Must run inside a transaction. Partners always give an
-    email; staff may not know one."""
+    """Create a member and convert the lead with the same email, if given. Must run inside a transaction."""
     email, typed = given.get("email"), given.get("phone")
     phone = await phone_in_studio(connection, access, typed) if typed else None
     if typed and phone is None:

@@ -21,8 +21,7 @@ from studiogate.storage.schedule import rows
 
 
 class Saved(NamedTuple):
-    """A row that was created or changed, with what should be checked by a person. ``promoted`` is the number of members
-    who got a seat from the waitlist by it."""
+    """A row that was created or changed, with what a person should check. ``promoted`` counts waiting members."""
 
     id: UUID
     warnings: Warnings = ()

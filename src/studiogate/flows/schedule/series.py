@@ -203,8 +203,7 @@ async def change(
 async def end(
     connection: Connection, access: Access, series_id: UUID, last_date: date, reason: str | None = None
 ) -> SavedSeries | Refusal:
-    """End a series after a date, not later than it ends: all its later classes, also those that were changed by
-    themselves, are cancelled."""
+    """End a series after a date, not later than it ends: all its later classes, detached ones too, are cancelled."""
     if (series := await storage.lock_series(connection, access, series_id)) is None:
         return NOT_FOUND
     if refusal := refused_reason(reason) or end_refusal(series.pattern, last_date, _today(series)):
