@@ -5,8 +5,7 @@
 - A retired product or price is no longer sold. Memberships of it live on and renew.
 - At most one active price of a product is its default, the one that a sale uses where none is named.
 - Staff who are limited to locations see products without limits and those of their locations; they change only
-  products that are offered at their locations alone.
-"""
+  products that are offered at their locations alone."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

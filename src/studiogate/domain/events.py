@@ -1,7 +1,6 @@
 """Every type of event: who may read it, what it is about, when it is emitted, and an example.
 
-Filters, subscriptions, the OpenAPI document and what an erasure redacts derive from this table.
-"""
+Filters, subscriptions, the OpenAPI document and what an erasure redacts derive from this table."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum

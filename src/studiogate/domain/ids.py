@@ -1,8 +1,7 @@
 """The only parser for ids: the 36-character hyphenated form, in lower case once parsed.
 
 ``uuid.UUID()`` also accepts braces, ``urn:uuid:`` and missing hyphens, and PostgreSQL accepts further forms. Every
-layer that receives an id as text (API, hosted pages, commands, studio files, cursors) parses it here.
-"""
+layer that receives an id as text (API, hosted pages, commands, studio files, cursors) parses it here."""
 
 import re
 

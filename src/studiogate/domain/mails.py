@@ -6,8 +6,7 @@
 - Nothing is sent about a class that has started, except receipts of cancellations.
 - What only time has made worthless is kept as a failed mail, so that staff see what their members did not get.
 - A queued mail is checked again by the same rules when it is sent: retries run for longer than a mail stays true.
-- Studios that are marked as test studios send only the kinds that were switched on for them.
-"""
+- Studios that are marked as test studios send only the kinds that were switched on for them."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -7,8 +7,7 @@
 - A membership that has ended (``cancelled``, ``expired``) does not change any more: another one is sold.
 
 Every change increments ``state_version``; an action that changes nothing, because it is repeated, does not. Time and
-payments change memberships by the rules of ``memberships``.
-"""
+payments change memberships by the rules of ``memberships``."""
 
 from datetime import datetime
 from typing import NamedTuple

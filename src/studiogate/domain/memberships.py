@@ -20,8 +20,7 @@
   February, and the next month ends on 31 March: periods are counted from the start of the membership if the current
   period is a whole number of intervals after it, else from the current period.
 
-Every change increments ``state_version``.
-"""
+Every change increments ``state_version``."""
 
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator, Mapping

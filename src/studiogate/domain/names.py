@@ -1,8 +1,7 @@
 """Which characters a name may contain: names of people, titles of forms and classes, names of keys.
 
 A name is shown in lists, mails and logs beside other text. A control character breaks the line, a bidirectional
-control reverses the text that follows, and an invisible character makes two different names look the same.
-"""
+control reverses the text that follows, and an invisible character makes two different names look the same."""
 
 import re
 

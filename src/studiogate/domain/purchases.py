@@ -4,8 +4,7 @@
   returned payment turns a completed purchase into a failed one.
 - A refund is recorded on a completed purchase, in one or several parts, never above its total. It changes nothing about
   a membership that was bought: staff cancel that themselves.
-- A fee that was not paid can be waived: it becomes ``cancelled``. A paid one is refunded.
-"""
+- A fee that was not paid can be waived: it becomes ``cancelled``. A paid one is refunded."""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,8 +1,7 @@
 """Which requests of a key are listed in the request log.
 
 The log is for people who look for a mistake, so failures have room of their own: a key that sends thousands of good
-requests per second does not hide its few failures. What is not listed is counted.
-"""
+requests per second does not hide its few failures. What is not listed is counted."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple

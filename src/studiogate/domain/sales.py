@@ -6,8 +6,7 @@
   one-time price gives credits or unlimited use without an end, or until a given time, and never renews.
 - Credits are the product's, times the quantity. Only one-time prices of products with credits are sold in quantity.
 - The membership is active at once, also while its purchase is pending: it becomes ``past_due`` if the purchase fails.
-  It is usable from its start on, which may be in the future.
-"""
+  It is usable from its start on, which may be in the future."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo

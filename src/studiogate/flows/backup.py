@@ -2,8 +2,7 @@
 
 The rows are read in one snapshot. An uploaded file is complete before its row is committed and is removed only after
 its row is, so every row of the snapshot has its file, except where housekeeping has removed both since: such a row is
-left out. A restore is one transaction on an empty database: all or nothing.
-"""
+left out. A restore is one transaction on an empty database: all or nothing."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -6,8 +6,7 @@ people: if the database cannot take a batch, it is dropped.
 
 The process that writes also deletes the entries beyond the number that is kept per studio. Housekeeping would have to
 look for them in all studios; a writer knows how many it has written. It checks with its first entry of a studio and
-again after every ``CHECKED_AFTER``, so each process adds at most about that many to the number.
-"""
+again after every ``CHECKED_AFTER``, so each process adds at most about that many to the number."""
 
 import json
 from collections.abc import Sequence

@@ -38,5 +38,4 @@ Staff (``decide_staff_booking``, ``decide_staff_promotion``) may override most r
 
 Attendance (``attendance_refusal``): check-in from 12 hours before the start, no-show from the start; undo at any time.
 
-The docstring of each file records the decisions behind its rules.
-"""
+The docstring of each file records the decisions behind its rules."""

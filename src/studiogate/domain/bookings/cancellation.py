@@ -11,8 +11,7 @@
   class has begun, who attended or was absent is a fact: these bookings stay as they are, with what they cost.
 - A class that is over cannot be cancelled.
 - A credit is returned or forfeited only if one was taken and the membership (still) counts credits.
-- A late cancellation that costs neither a fee nor a credit is still ``late``.
-"""
+- A late cancellation that costs neither a fee nor a credit is still ``late``."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum

@@ -9,8 +9,7 @@ planned cancellation has no end in this sense: it can be charged for any class.
 
 A membership is paused while its status is ``paused``. An active membership whose scheduled pause has begun and not
 ended counts as paused too, because housekeeping may be a minute behind. One that ``is_behind`` is brought up to date
-before anything is decided on it.
-"""
+before anything is decided on it."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime

@@ -1,8 +1,7 @@
 """The input of the rules, read while holding the class's lock and passed as a whole. Every instant is UTC.
 
 All types are named tuples: a dozen are created per booking while other requests wait for the class, and a frozen
-dataclass takes many times as long to create.
-"""
+dataclass takes many times as long to create."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -69,8 +68,7 @@ class MemberFacts(NamedTuple):
     ``waiver_submitted``: the policy's ``waiver_form_id`` has been submitted (irrelevant if the policy has none).
     ``bookings_that_day``: the number of SEAT_HOLDING bookings in OTHER classes that start within ``local_day_bounds``
     of this class's start in the studio's timezone. ``overlapping``: an OCCUPYING booking in ANOTHER class ``overlaps``
-    this one. Both exclude this class: a booking in it is ``live_booking`` and has its own codes.
-    """
+    this one. Both exclude this class: a booking in it is ``live_booking`` and has its own codes."""
 
     id: UUID
     suspended: bool

@@ -6,8 +6,7 @@
   that waiting members were promised, a spot that is taken or unknown, a cancelled class. Nobody joins the waitlist of a
   class that has started: it has ended.
 - A booking whose entitlement was overridden takes no credit, unless it replaces a booking that had taken one (a move):
-  then it takes the credit that this one returned.
-"""
+  then it takes the credit that this one returned."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

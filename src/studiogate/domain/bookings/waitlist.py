@@ -13,8 +13,7 @@
   unexpected promotion shortly before the class, and staff can ask the member.
 - An entry that fails is skipped with the first failing code; entries after the last free seat are not examined.
 - Promotion assigns a spot in both spot modes. With none left, ``optional`` promotes without one and ``required``
-  skips with ``spot_required``.
-"""
+  skips with ``spot_required``."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,7 @@ The studio file, CSV imports, the input of staff, command options, forms of the 
 derive from these declarations, in ``people``, ``schedule``, ``catalog``, ``forms`` and ``history``.
 
     readers    the accepted values of each kind
-    documents  the values that are JSON documents themselves
-"""
+    documents  the values that are JSON documents themselves"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -33,8 +32,7 @@ class Field:
 
     ``personal``: whether it can say who a person is. Such a field is masked in the audit log and goes with an erasure.
     ``erased``: what an erasure leaves, unless that is what null stands for; ``{id}`` is replaced by the row's id.
-    ``staff``: how staff's input is read, if not as in a file: files restore what other systems had.
-    """
+    ``staff``: how staff's input is read, if not as in a file: files restore what other systems had."""
 
     name: str
     read: Reader

@@ -2,8 +2,7 @@
 sales and renewals.
 
 The import that creates a studio loads history, so that an export restores a studio completely. A studio that exists
-has its own history, which no file changes.
-"""
+has its own history, which no file changes."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,6 @@
 """Validate answers by type of field. A check returns a message, or None if the answer is valid.
 
-Each check tests the length of a value first: nothing of unbounded length is normalized, matched or converted.
-"""
+Each check tests the length of a value first: nothing of unbounded length is normalized, matched or converted."""
 
 import base64
 import binascii

@@ -2,8 +2,7 @@
 
 A field with a rule is visible while the rule holds for the answer that it refers to. The answer to a hidden field
 counts as empty, so hiding cascades. An unticked box (checkbox, consent) is empty whether its answer is missing, blank
-or "false". Every function here is total: any answers and rules produce a result, even rules that cannot be saved.
-"""
+or "false". Every function here is total: any answers and rules produce a result, even rules that cannot be saved."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """Copying a week of classes: which classes are created in the other week, and why the others are skipped.
 
 A class keeps its local time and its length in elapsed minutes. Classes that overlapped in the copied week may overlap
-again; what the other week already has is never doubled.
-"""
+again; what the other week already has is never doubled."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

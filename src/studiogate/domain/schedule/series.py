@@ -3,8 +3,7 @@
 A pattern is in local time: a class at 18:00 is at 18:00 in summer and in winter. Where clocks are set forward and the
 local time does not exist, the class starts as much later as the clocks are set forward (02:30 becomes 03:30). Where
 clocks are set back and the local time occurs twice, the class starts the first time. A class lasts its number of
-elapsed minutes. Weeks are counted from the Monday of the week of the first date.
-"""
+elapsed minutes. Weeks are counted from the Monday of the week of the first date."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo

@@ -1,8 +1,7 @@
 """Who works at a studio, and what each role may do.
 
 The table of roles is the only one: every flow of the studio's side names the permission that it needs, and the console
-shows what the role permits. A front desk may run its day but not change prices; a developer sees no people's data.
-"""
+shows what the role permits. A front desk may run its day but not change prices; a developer sees no people's data."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -2,8 +2,7 @@
 
 A long password that is not easy to guess is what helps: rules about digits and symbols make people choose predictable
 ones. zxcvbn knows common passwords, names and words, and the ways in which people vary them. Lengths are checked before
-anything is normalized, estimated or hashed, because all of it costs more than the request that asks for it.
-"""
+anything is normalized, estimated or hashed, because all of it costs more than the request that asks for it."""
 
 import re
 import unicodedata

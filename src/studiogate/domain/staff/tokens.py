@@ -1,7 +1,6 @@
 """The secrets that staff present instead of a password: the token of a session, and that of a one-time link.
 
-Each has 256 random bits. Only its SHA-256 is stored: what the database holds opens nothing.
-"""
+Each has 256 random bits. Only its SHA-256 is stored: what the database holds opens nothing."""
 
 import base64
 import hashlib

@@ -1,6 +1,5 @@
 """Which URLs may be called. The URL text is checked here. Names are resolved elsewhere, and every resolved address is
-checked here again before anything connects to it.
-"""
+checked here again before anything connects to it."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,6 @@
 """Decide the requests of a transaction for one class, in order of arrival, each on the state that those before it left.
 
-What is decided is collected for all classes of the transaction, and written by as few statements as it takes.
-"""
+What is decided is collected for all classes of the transaction, and written by as few statements as it takes."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime

@@ -1,8 +1,7 @@
 """Execute a batch of bookings and cancellations: one transaction, and for each request an outcome of its own.
 
 One statement claims keys, locks and reads; decisions are made in Python; at most one statement for each kind of effect
-writes. If the transaction fails, the batch is divided in halves until the request at fault stands alone.
-"""
+writes. If the transaction fails, the batch is divided in halves until the request at fault stands alone."""
 
 import asyncio
 from collections.abc import Collection, Sequence

@@ -2,8 +2,7 @@
 
 Bookings do not queue mails themselves: their event, which is written in their transaction anyway, is the outbox. This
 keeps the time for which a class is locked as it is. The mails and the studio's cursor are written in one transaction,
-so a worker that dies leaves both or neither, and the next one continues after the cursor.
-"""
+so a worker that dies leaves both or neither, and the next one continues after the cursor."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -7,8 +7,7 @@ The requests of a class are executed in order of arrival, by one slot at a time,
 a batch for one class only: the facts that a booking is decided on are read before the batch. What was locked elsewhere
 returns to the head of its queue, later to be executed alone.
 
-This is an optimisation only: the locks of the rows, which also cover other processes, keep bookings correct.
-"""
+This is an optimisation only: the locks of the rows, which also cover other processes, keep bookings correct."""
 
 import asyncio
 from collections import OrderedDict, deque

@@ -2,8 +2,7 @@
 
 Everything happens in one transaction. The events, remembered answers and audit entries about the person are redacted
 last, so that those which the erasure itself writes are redacted as well. Files leave the disk after the commit:
-``remove_files`` does it at once, and housekeeping whatever a crash left.
-"""
+``remove_files`` does it at once, and housekeeping whatever a crash left."""
 
 import asyncio
 import json

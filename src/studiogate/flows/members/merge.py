@@ -1,8 +1,7 @@
 """Merge two members that are one person: everything of the duplicate becomes the kept member's.
 
 One transaction holds the classes of all live bookings of both, and both members, so no booking, cancellation or
-promotion sees half of it. Seats, positions and credits stay where they are; only their owner changes.
-"""
+promotion sees half of it. Seats, positions and credits stay where they are; only their owner changes."""
 
 from dataclasses import replace
 from typing import NamedTuple

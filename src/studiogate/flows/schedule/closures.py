@@ -2,8 +2,7 @@
 
 Series create no classes on closed days. With mode ``cancel`` the classes that exist are cancelled, free of charge for
 their members; with mode ``skip`` they take place. The series are locked first: a series that is being extended at the
-same moment sees the closure, or its classes are seen by the closure.
-"""
+same moment sees the closure, or its classes are seen by the closure."""
 
 from typing import NamedTuple
 from uuid import UUID

@@ -1,8 +1,7 @@
 """Rooms with their spots: create, change, deactivate.
 
 Classes that let members choose a spot offer the spots of their room. A spot that a booking refers to can be moved, but
-not removed.
-"""
+not removed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -2,8 +2,7 @@
 
 Locks are taken in the order series, classes by id, members by id. Changing one class alone is a change of that class
 (``flows.schedule.classes``), which detaches it from the series. Classes are never deleted, because partners know them:
-one that the pattern no longer includes is cancelled.
-"""
+one that the pattern no longer includes is cancelled."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
