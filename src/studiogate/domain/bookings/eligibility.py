@@ -170,16 +170,8 @@ def _failing(rules: Sequence[Rule], attempt: Attempt) -> list[Refusal]:
     return [refusal for rule in rules if (refusal := rule(attempt)) is not None]
 
 
-def _cancelled(attempt: Attempt) -> Refusal | None:
-    return Refusal(Code.CLASS_CANCELLED) if attempt.class_.status == ClassStatus.CANCELLED else None
-
-
-def _not_visible(attempt: Attempt) -> Refusal | None:
-    return None if attempt.class_.visible else Refusal(Code.CLASS_NOT_BOOKABLE)
-
-
-def _started(attempt: Attempt) -> Refusal | None:
-    return Refusal(Code.CLASS_STARTED) if attempt.now >= attempt.class_.start_time else None
+def _if(code: Code, holds: Callable[[Attempt], bool]) -> Rule:
+    return lambda attempt: Refusal(code) if holds(attempt) else None
 
 
 def _window_not_open(attempt: Attempt) -> Refusal | None:
@@ -200,10 +192,6 @@ def _already_there(attempt: Attempt) -> Refusal | None:
         return None
     waits = live.status == BookingStatus.WAITLISTED
     return Refusal(Code.ALREADY_WAITLISTED if waits else Code.ALREADY_BOOKED, {"booking_id": str(live.id)})
-
-
-def _suspended(attempt: Attempt) -> Refusal | None:
-    return Refusal(Code.MEMBER_SUSPENDED) if attempt.member.suspended else None
 
 
 def _waiver_missing(attempt: Attempt) -> Refusal | None:
@@ -250,13 +238,13 @@ def _no_seat(attempt: Attempt) -> Refusal | None:
 
 
 FIRST_RULES: tuple[Rule, ...] = (
-    _cancelled,
-    _not_visible,
-    _started,
+    _if(Code.CLASS_CANCELLED, lambda attempt: attempt.class_.status == ClassStatus.CANCELLED),
+    _if(Code.CLASS_NOT_BOOKABLE, lambda attempt: not attempt.class_.visible),
+    _if(Code.CLASS_STARTED, lambda attempt: attempt.now >= attempt.class_.start_time),
     _window_not_open,
     _window_closed,
     _already_there,
-    _suspended,
+    _if(Code.MEMBER_SUSPENDED, lambda attempt: attempt.member.suspended),
     _waiver_missing,
 )
 PROMOTION_RULES = tuple(rule for rule in FIRST_RULES if rule not in (_window_not_open, _window_closed))

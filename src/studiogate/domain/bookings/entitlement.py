@@ -11,7 +11,7 @@ A membership is paused while its status is ``paused``. An active membership whos
 ended counts as paused too, because housekeeping may be a minute behind. One that ``is_behind`` is brought up to date
 before anything is decided on it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID
@@ -51,11 +51,15 @@ def choose_entitlement(
     The four refusals are mutually exclusive. A paused membership is reported only if there is no usable one at all."""
     usable = [m for m in memberships if is_usable(m, now)]
     if not usable:
-        return Refusal(_without_usable(memberships, class_, now))
+        # The period is ignored: a pause usually moves its end.
+        paused = any(is_paused(m, now) and covers(m, class_) for m in memberships)
+        return Refusal(Code.MEMBERSHIP_PAUSED if paused else Code.NO_ACTIVE_MEMBERSHIP)
     fitting = [m for m in usable if covers(m, class_)]
     covering = [m for m in fitting if reaches(m, class_)]
     if not covering:
-        return _not_valid(fitting)
+        ends = [end for m in fitting if (end := ends_at(m)) is not None]
+        details = {"membership_ends_at": instant_text(max(ends))} if ends else {}
+        return Refusal(Code.MEMBERSHIP_NOT_VALID_FOR_CLASS, details)
     unspent = [m for m in covering if not is_spent(m)]
     if not unspent:
         return Refusal(Code.INSUFFICIENT_CREDITS)
@@ -121,16 +125,3 @@ def credits_of(membership: MembershipFacts | None) -> int:
 
 def _within(value: UUID | None, limit: Collection[UUID]) -> bool:
     return not limit or value in limit
-
-
-def _not_valid(fitting: Sequence[MembershipFacts]) -> Refusal:
-    """Return the refusal, with the latest end among the memberships that cover the class, if there are any."""
-    ends = [end for m in fitting if (end := ends_at(m)) is not None]
-    return Refusal(Code.MEMBERSHIP_NOT_VALID_FOR_CLASS, {"membership_ends_at": instant_text(max(ends))} if ends else {})
-
-
-def _without_usable(memberships: Iterable[MembershipFacts], class_: ClassFacts, now: datetime) -> Code:
-    """Return ``membership_paused`` if a paused membership covers the class, else ``no_active_membership``. The period
-    is ignored: a pause usually moves its end."""
-    paused = any(is_paused(m, now) and covers(m, class_) for m in memberships)
-    return Code.MEMBERSHIP_PAUSED if paused else Code.NO_ACTIVE_MEMBERSHIP

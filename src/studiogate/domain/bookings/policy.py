@@ -144,7 +144,10 @@ _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.([0-9]{1,4}))?")
 def policy_faults(override: Mapping[str, object], studio_currency: str = "USD") -> list[tuple[str, str]]:
     """Return every invalid member with a message, in the mapping's order. ``studio_currency`` determines the decimals
     of ``late_fee_amount`` if the mapping has no ``late_fee_currency``."""
-    checks = {**_CHECKS, "late_fee_amount": _amount_in(_currency_of(override, studio_currency))}
+    own = override.get("late_fee_currency")
+    # Of a currency that is wrong itself, the decimals are not known.
+    currency = studio_currency if own is None else str(own) if is_currency(own) else None
+    checks = {**_CHECKS, "late_fee_amount": _amount_in(currency)}
     found = ((member, checks[member](value) if member in checks else _UNKNOWN) for member, value in override.items())
     return [(member, message) for member, message in found if message is not None]
 
@@ -162,14 +165,6 @@ def _or_null(inner: Check) -> Check:
 
 def _currency(value: object) -> str | None:
     return None if is_currency(value) else "must be a currency code of three capital letters"
-
-
-def _currency_of(override: Mapping[str, object], studio_currency: str) -> str | None:
-    """Return the currency of the amount, or None if the mapping's own is invalid, which is reported separately."""
-    own = override.get("late_fee_currency")
-    if own is None:
-        return studio_currency
-    return str(own) if is_currency(own) else None
 
 
 def _amount_in(currency: str | None) -> Check:

@@ -147,17 +147,14 @@ def _is_option(option: object) -> bool:
 
 def _bound_faults(field: Mapping[str, Any]) -> list[DefinitionFault]:
     least, most = field.get("min"), field.get("max")
-    if field.get("type") == FieldType.RATING and (faults := _rating_faults({"min": least, "max": most})):
-        return faults
+    if field.get("type") == FieldType.RATING:
+        given = [(name, value) for name, value in (("min", least), ("max", most)) if value is not None]
+        wrong = [name for name, value in given if not _number(value) and not 1 <= value <= MAX_RATING]
+        if wrong:
+            return [((name,), f"must be from 1 to {MAX_RATING} for a rating") for name in wrong]
     if least is None or most is None or _number(least) or _number(most) or least <= most:
         return []
     return [(("max",), "must not be less than min")]
-
-
-def _rating_faults(bounds: Mapping[str, Any]) -> list[DefinitionFault]:
-    given = [(name, value) for name, value in bounds.items() if value is not None and not _number(value)]
-    wrong = [name for name, value in given if not 1 <= value <= MAX_RATING]
-    return [((name,), f"must be from 1 to {MAX_RATING} for a rating") for name in wrong]
 
 
 def _duplicate_keys(fields: Mapping[int, Mapping[str, object]]) -> list[DefinitionFault]:

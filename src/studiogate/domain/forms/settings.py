@@ -171,12 +171,8 @@ _CHECKS: Mapping[str, Check] = {
 }
 
 
-def _addresses(value: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(email for email in map(normalize_email, value) if email))
-
-
 _READERS: Mapping[str, Callable[[Any], Any]] = {
-    "notification_emails": _addresses,
+    "notification_emails": lambda emails: tuple(dict.fromkeys(filter(None, map(normalize_email, emails)))),
     "redirect_url": encoded_url,
     "opens_at": as_instant,
     "closes_at": as_instant,

@@ -91,7 +91,8 @@ def _read_signed(
     if parts is None:
         return LinkProblem.INVALID
     try:
-        named, expires_at = _decoded_id(parts[0]), datetime.fromtimestamp(int(parts[1]), UTC)
+        named = UUID(bytes=base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
+        expires_at = datetime.fromtimestamp(int(parts[1]), UTC)
     except (ValueError, binascii.Error, OverflowError, OSError):
         return LinkProblem.INVALID
     return (named, expires_at) if now < expires_at else LinkProblem.EXPIRED
@@ -116,10 +117,6 @@ def _signature(secret: bytes, purpose: str, form_id: UUID, *parts: str) -> str:
 
 def _encoded(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
-
-
-def _decoded_id(text: str) -> UUID:
-    return UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
 def link_purpose(studio_id: UUID) -> str:

@@ -54,17 +54,14 @@ async def skip_old_news(database: Database) -> None:
     """Pass over the events that are too old for mails, while no mail server is configured: nobody was promised mails
     then, so that these do not count as dropped once there is a server."""
     for studio_id in await studios_with_news(database):
-        while await _skip(database, system_access(studio_id)):
-            pass
-
-
-async def _skip(database: Database, access: Access) -> bool:
-    async with database.transaction() as connection:
-        seen = await mails.lock_cursor(connection, access)
-        until = await mails.last_old_event(connection, access, seen, EVENTS_AT_ONCE, rules.NEWS_LASTS)
-        if until is not None:
-            await mails.advance(connection, access, until)
-    return until is not None
+        access, has_more = system_access(studio_id), True
+        while has_more:
+            async with database.transaction() as connection:
+                seen = await mails.lock_cursor(connection, access)
+                until = await mails.last_old_event(connection, access, seen, EVENTS_AT_ONCE, rules.NEWS_LASTS)
+                has_more = until is not None
+                if until is not None:
+                    await mails.advance(connection, access, until)
 
 
 async def _wanted(

@@ -226,17 +226,15 @@ def after_cancellation(people: PeopleSituation, new: NewCancellation) -> PeopleS
 
 
 def _paid_by(member: domain_facts.MemberFacts, verdict: Promote) -> domain_facts.MemberFacts:
-    return member._replace(memberships=tuple(_paid(each, verdict) for each in member.memberships))
+    held, taken = member.memberships, -verdict.credits_taken
+    paid = (_with_credits(each, taken) if each.id == verdict.membership_id else each for each in held)
+    return member._replace(memberships=tuple(paid))
 
 
 def _with_held(
     spots: tuple[domain_facts.SpotFacts, ...], taken: Collection[UUID | None]
 ) -> tuple[domain_facts.SpotFacts, ...]:
     return tuple(domain_facts.SpotFacts(spot.id, spot.label, spot.held or spot.id in taken) for spot in spots)
-
-
-def _paid(membership: domain_facts.MembershipFacts, verdict: Promote) -> domain_facts.MembershipFacts:
-    return _with_credits(membership, -verdict.credits_taken) if membership.id == verdict.membership_id else membership
 
 
 def _with_credits(membership: domain_facts.MembershipFacts, more: int) -> domain_facts.MembershipFacts:

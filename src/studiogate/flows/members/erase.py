@@ -7,7 +7,6 @@ last, so that those which the erasure itself writes are redacted as well. Files 
 import asyncio
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -55,7 +54,8 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
     email = kept.profile["email"]
     await people.lock_emails(connection, access, [] if email is None else [email])
     rows = await people.rows_of_person(connection, access, member_id, email)
-    live = await _live_memberships(connection, access, rows.memberships, kept.now)
+    states = {each: await memberships.read_state(connection, access, each) for each in rows.memberships}
+    live = [each for each, state in states.items() if cancelled_now(state, kept.now) != state]
     # One event per membership, with the credits that its cancelled bookings return.
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *live):
         for booking in ahead:
@@ -72,13 +72,6 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
     files = await _erase_rows(connection, access, rows, email)
     await _redact(connection, access, rows)
     return Erased(member_id, len(ahead), len(live), len(rows.submissions), len(rows.leads), files)
-
-
-async def _live_memberships(
-    connection: Connection, access: Access, membership_ids: Sequence[UUID], now: datetime
-) -> list[UUID]:
-    states = {each: await memberships.read_state(connection, access, each) for each in membership_ids}
-    return [each for each, state in states.items() if cancelled_now(state, now) != state]
 
 
 async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:

@@ -1,7 +1,6 @@
 """Single classes: create and change. Cancelling one and its capacity alone are in ``flows.bookings.staff``."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -93,7 +92,11 @@ async def class_warnings(
     connection: Connection, access: Access, values: Mapping[str, Any], changed: frozenset[str]
 ) -> rules.Warnings:
     """Return the warnings about a class with these values; only what has changed is looked at."""
-    slots = [slot_of(values)] if PLACES & changed else []
+    slots = []
+    if PLACES & changed:
+        start, end = values["start_time"], values["end_time"]
+        room_id, instructor_id = _id(values["room_id"]), _id(values["instructor_id"])
+        slots = [rules.Slot(values.get("id") or new_id(), values["title"], start, end, room_id, instructor_id)]
     found = rules.conflict_warnings(slots, await storage.neighbours(connection, access, slots))
     if {"capacity", "room_id"} & changed:
         referenced = await row_storage.referenced(connection, access, values)
@@ -104,13 +107,6 @@ async def class_warnings(
         closed = await series.closed_days(connection, access, values["location_id"], Days(day, day))
         found += rules.closed_warnings(day, closed)
     return tuple(found)
-
-
-def slot_of(values: Mapping[str, Any]) -> rules.Slot:
-    """Return when, where and with whom a class with these values takes place."""
-    start: datetime = values["start_time"]
-    room_id, instructor_id = _id(values["room_id"]), _id(values["instructor_id"])
-    return rules.Slot(values.get("id") or new_id(), values["title"], start, values["end_time"], room_id, instructor_id)
 
 
 def _id(value: object) -> UUID | None:
