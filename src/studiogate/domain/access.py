@@ -97,8 +97,7 @@ class Access:
         return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value, "required_locations": "all"})
 
     def may_act_on_class_of(self, instructor_id: UUID | None) -> bool:
-        """Return whether staff may act on the class of this instructor, and see its people. Instructors, who have no
-        permission for bookings, act on their own classes only."""
+        """Return whether staff may act on the class of this instructor. Instructors act on their own classes only."""
         if self.staff is None:
             return False
         own = self.own_instructor_id
@@ -111,15 +110,13 @@ class Access:
 
 
 def operator_access(studio_id: UUID, name: str = OPERATOR, channel: Channel = Channel.COMMAND) -> Access:
-    """Return the access of commands on the server: everything in one studio. ``name`` is the account on that
-    machine."""
+    """Return the access of commands on the server: everything in one studio. ``name`` is the account there."""
     staff = Staff(name, frozenset(Permission), channel)
     return Access(studio_id, OPERATOR, frozenset(Scope), None, Actor.STAFF, staff)
 
 
 def staff_access(studio_id: UUID, staff: Staff, location_ids: tuple[UUID, ...] | None) -> Access:
-    """Return the access of a staff account in one studio: all its data at the given locations (None: at all of them).
-    What the account may change depends on its permissions."""
+    """Return the access of a staff account in one studio; its permissions say what it may change there."""
     return Access(studio_id, f"staff {staff.account_id}", frozenset(Scope), location_ids, Actor.STAFF, staff)
 
 

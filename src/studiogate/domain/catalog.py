@@ -93,8 +93,7 @@ def new_price(given: Mapping[str, object], setting: v.Setting) -> tuple[NewPrice
 
 
 def replacement(price: Price, given: Mapping[str, object]) -> tuple[NewPrice | None, list[Fault]]:
-    """Return the price that takes another one's place: what is not given is taken over. A one-time price stays one, so
-    that a membership which renews always finds an interval."""
+    """Return the price that takes another one's place. A one-time price stays one: renewals need an interval."""
     values, faults = read_fields(PRICE, given)
     copied = {name: getattr(price, name) for name in NewPrice._fields}
     faults += decimals_faults("amount", {**copied, **values})

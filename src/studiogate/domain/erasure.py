@@ -49,8 +49,7 @@ EVENTS_OF_PEOPLE = tuple(each for each in EventType if each.resource in _REPLACE
 
 
 def redacted(value: object, ids: Set[str]) -> Any:
-    """Return a JSON value in which every resource of the person has lost what says who it was. A resource is the
-    person's if its id, or the id of its member, is in ``ids``."""
+    """Return a JSON value without what says who the person is: in resources whose id or member is in ``ids``."""
     if isinstance(value, list):
         return [redacted(each, ids) for each in value]
     if not isinstance(value, dict):

@@ -13,8 +13,7 @@ def is_written_as_instant(text: str) -> bool:
 
 
 def parse_instant(text: str) -> datetime | None:
-    """Return the instant of a date-time with an offset, truncated to microseconds as the database stores it; None if
-    the text is no such date-time, or one that does not exist."""
+    """Return the instant of a date-time with an offset, in microseconds as the database has it; None if it is none."""
     if not is_written_as_instant(text):
         return None
     try:

@@ -1,7 +1,6 @@
 """Service keys: ``sgk_live_<8-char id>_<secret><checksum>``.
 
-The secret has 256 random bits in base62. The checksum covers everything before it, so that a mistyped key is refused
-without a database query. Only the SHA-256 of the secret is stored."""
+The secret has 256 random bits in base62; only its SHA-256 is stored. By the checksum, a mistyped key needs no query."""
 
 import hashlib
 import hmac
@@ -23,8 +22,7 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import by_name, read_fields
 
-# What a person must be permitted to do themselves to give a scope over people's data to a key. The event log shows a
-# key only what its other scopes permit, so it needs no line here.
+# What people must be permitted to do themselves to give a scope to a key; the event log shows what the others permit.
 GIVING_NEEDS: Mapping[str, Permission] = MappingProxyType(
     {
         Scope.FORM_SUBMISSIONS_READ: Permission.SUBMISSIONS,

@@ -86,8 +86,7 @@ def patched(kept: Mapping[str, object], patch: Mapping[str, object]) -> dict[str
 
 
 def changes_submissions(kept: Mapping[str, object], patch: Mapping[str, object]) -> bool:
-    """Return whether a patch would change the list of submissions, which only the system writes. A caller that sends
-    back all metadata that it has read does not change it."""
+    """Return whether a patch changes the list of submissions, which only the system writes, instead of repeating it."""
     return FORM_SUBMISSIONS in patch and patch[FORM_SUBMISSIONS] != kept.get(FORM_SUBMISSIONS)
 
 

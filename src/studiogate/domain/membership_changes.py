@@ -48,8 +48,7 @@ def pause(state: MembershipState, asked: Pause, now: datetime) -> MembershipStat
 
 def resume(state: MembershipState, at: datetime | None, now: datetime) -> MembershipState | Refusal:
     """Return the membership with its pause ending at this time (None: now). A pause that ends now is only marked as
-    over: ``memberships.advance`` then resumes it, as it does for every pause, and renews the period if that ran out
-    meanwhile. That is the one change of the version."""
+    over: ``memberships.advance`` resumes it, which is the one change of the version."""
     if state.status == MembershipStatus.PAUSED:
         if at is None:
             return state._replace(pause_ends_at=now)

@@ -150,10 +150,9 @@ def next_period_end(state: MembershipState, begins: datetime, interval: Interval
 def _next(
     state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime
 ) -> tuple[MembershipState, Renewal | None] | None:
-    """Return the earliest change that is due, or None. Changes follow one another in the order of their times, so that
-    a service which was down for weeks arrives at the same state, and at the same purchases, as one that ran all the
-    time. Of several changes at one time, the first of ``_changes`` comes first: a cancellation precedes everything
-    else, and a pause ends before the period does."""
+    """Return the earliest change that is due, or None. They follow one another in the order of their times, so that a
+    service which was down arrives at the same state as one that ran. Of several at one time, the first of ``_changes``
+    comes first: a cancellation before everything else, the end of a pause before that of the period."""
     due = [(at, change) for at, change in _changes(state, interval, zone) if at is not None and at <= now]
     return min(due, key=lambda each: each[0])[1]() if due else None
 

@@ -1,9 +1,7 @@
 """Check the values that staff give to a flow: every field at once, and every fault listed.
 
-A field is read as in the studio file, unless it has a reader for staff: a file restores what other systems had, such as
-names of people with up to 2,000 characters, where staff may give 200 (``MAX_NAME``) and no blanks for a name that is
-required. A new row gets the default of each absent field. A change leaves absent fields
-alone, and null clears a field."""
+A field is read as in the studio file, which restores what other systems had, unless it has a reader for staff. A new
+row gets the default of each absent field. A change leaves absent fields alone, and null clears a field."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date

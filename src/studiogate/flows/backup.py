@@ -1,8 +1,7 @@
 """Backup and restore of an installation: all rows, uploaded files and secrets, as they were at one moment.
 
-The rows are read in one snapshot. An uploaded file is complete before its row is committed and is removed only after
-its row is, so every row of the snapshot has its file, except where housekeeping has removed both since: such a row is
-left out. A restore is one transaction on an empty database: all or nothing."""
+The rows are read in one snapshot. A file is there before its row and longer than it, so every row has its file, except
+where housekeeping has removed both since: such a row is left out. A restore is one transaction on an empty database."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -29,9 +29,8 @@ async def emit_event(connection: Connection, access: Access, type_: EventType, r
 
 @asynccontextmanager
 async def changing(connection: Connection, access: Access, type_: EventType, *row_ids: UUID) -> AsyncIterator[None]:
-    """Emit one event per row that the block changes, with exactly the fields that changed. Must run inside a
-    transaction that has locked the rows. A change that partners cannot see (a staff note) emits no event. See
-    ``storage.event_changes`` for the parts."""
+    """Emit one event per row that the block changes, with the fields that changed and partners can see
+    (``storage.event_changes``). Must run inside a transaction that has locked the rows."""
     before = await event_changes.snapshot(connection, access, type_, row_ids)
     yield
     await event_changes.emit_changes(connection, access, type_, before)
@@ -53,9 +52,8 @@ async def recorded(
 async def audited(
     connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
 ) -> AsyncIterator[None]:
-    """Record what the block changes in the subject's row, field by field; ``action`` is ``word.verb``. Must run inside
-    a transaction that has locked the row. A new row is recorded with all its fields. A block that changes nothing
-    leaves no entry."""
+    """Record what the block changes in the subject's row, field by field, if anything; ``action`` is ``word.verb``.
+    Must run inside a transaction that has locked the row. A new row is recorded with all its fields."""
     before = await audit.snapshot(connection, access, subject)
     yield
     changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
@@ -103,10 +101,7 @@ async def record_creation(connection: Connection, access: Access, action: str, s
     await audit.add(connection, access, Entry(action, subject, changes))
 
 
-# Announce classes whose status has changed because time has passed: one ``class.updated`` per class.
-#
-# A class that started and ended while no worker was running is announced once, from the status that was last announced
-# to the one that it has now.
+# Announce classes whose status has changed because time has passed: one ``class.updated``, whatever was missed before.
 
 
 async def announce_due(connection: Connection, access: Access, limit: int) -> int:
@@ -115,8 +110,7 @@ async def announce_due(connection: Connection, access: Access, limit: int) -> in
 
 
 async def announce_first(connection: Connection, access: Access, *class_ids: UUID) -> None:
-    """Announce status changes by time before another change of the classes, so that each has its own event. Must run
-    inside a transaction that has locked the classes."""
+    """Announce status changes by time before another change of the locked classes, so that each has its own event."""
     known = await class_clock.read_clocks(connection, access, class_ids)
     await _announce(connection, system_access(access.studio_id), known)
 

@@ -36,9 +36,8 @@ async def claim(
 
 
 async def settle(database: Database, access: Access, outcomes: Sequence[Settled]) -> list[UUID]:
-    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled. All
-    endpoints are locked before their deliveries, as by whoever changes or deletes one: in the other order, the two
-    would wait for each other."""
+    """Record attempts and the endpoints' health; return the endpoints that this disabled. All endpoints are locked
+    before their deliveries, as where one is changed or deleted: the two must not wait for each other."""
     succeeded = {each.claimed.endpoint_id for each in outcomes if each.attempted.succeeded}
     failed = {each.claimed.endpoint_id for each in outcomes if not each.attempted.succeeded}
     gone = {each.claimed.endpoint_id for each in outcomes if each.attempted.status == GONE}

@@ -144,8 +144,7 @@ async def _faults(connection: Connection, context: WriteContext, work: Work | Em
 
 
 async def check_not_stored(connection: Connection, context: WriteContext) -> None:
-    """Look once more for a first result that the claim just missed: only storing a response would otherwise detect it.
-    Raise TransactionConflictError if there is one."""
+    """Raise TransactionConflictError if there is a first result that the claim just missed."""
     if context.once is not None and await idempotency.is_remembered(connection, context.access, context.once.key):
         raise TransactionConflictError
 

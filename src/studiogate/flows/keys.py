@@ -139,8 +139,7 @@ async def revoke_key(connection: Connection, access: Access, credential_id: str)
 async def change_key(
     connection: Connection, access: Access, credential_id: str, given: Mapping[str, object]
 ) -> dict[str, Any] | Refusal:
-    """Change the given limits of a key; null lifts one. Return what differs, old and new. Processes cache keys for a
-    few seconds, so that narrowing takes effect within 5 seconds."""
+    """Change the given limits of a key; null lifts one. Return what differs, old and new. Effective in 5 seconds."""
     values, faults = await _read_limits(connection, access, given)
     if (stored := await storage.lock_credential(connection, access, credential_id)) is None:
         return Refusal(Code.NOT_FOUND)

@@ -107,8 +107,7 @@ async def _fill(connection: Connection, access: Access, kept: storage.KeptLead, 
 
 
 async def update(connection: Connection, access: Access, lead_id: str, wanted: storage.LeadChange) -> str | Refusal:
-    """Update a lead (PATCH /leads/{id} and its alias); the metadata of ``wanted`` is a patch. Must run inside a
-    transaction."""
+    """Update a lead by ``wanted``, whose metadata is a patch. Must run inside a transaction."""
     kept = await storage.lock_lead(connection, access, lead_id)
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     before = None if kept is None else kept.contact.metadata

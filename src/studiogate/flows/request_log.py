@@ -1,12 +1,10 @@
 """Collect the requests of keys for the request log, and write them in batches.
 
-A request costs one entry in memory; the statement that writes it is shared by all requests of a studio since the last
-write. How many are listed is bounded (``domain.request_log``), so the cost does not grow with the load. The log is for
-people: if the database cannot take a batch, it is dropped.
+One statement per studio writes all requests since the last write. How many are listed is bounded
+(``domain.request_log``), so the cost does not grow with the load. A batch that the database cannot take is dropped.
 
-The process that writes also deletes the entries beyond the number that is kept per studio. Housekeeping would have to
-look for them in all studios; a writer knows how many it has written. It checks with its first entry of a studio and
-again after every ``CHECKED_AFTER``, so each process adds at most about that many to the number."""
+The process that writes also deletes the surplus of a studio, because it knows how many entries it has written: with its
+first entry of a studio and again after every ``CHECKED_AFTER``."""
 
 import json
 from collections.abc import Sequence

@@ -22,8 +22,7 @@ Called under the lock of the fingerprint, so that rotations are serialized."""
 
 
 class Rotated(NamedTuple):
-    """Counts of webhook secrets sealed under the new key, of those that could not be opened, of link secrets, and of
-    second factors that could not be opened."""
+    """Counts of webhook secrets that were sealed anew and that did not open, of link secrets, and of lost factors."""
 
     sealed: int
     unreadable: int
@@ -42,9 +41,8 @@ async def prepare(connection: Connection, choose: Choose) -> None:
 
 
 async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rotated | None:
-    """Reseal every secret under another key, in one transaction; return None if that was done already. A webhook secret
-    that cannot be opened stays as it is: its endpoint has to rotate it. So does a second factor: an operator has to
-    remove it."""
+    """Reseal every secret under another key, in one transaction; return None if that was done already. What cannot be
+    opened stays: a webhook secret has to be rotated, a second factor to be removed by an operator."""
     async with transaction_on(connection):
         keys = choose(await secret_key.lock_fingerprint(connection))
         if keys is None:

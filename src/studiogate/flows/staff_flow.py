@@ -35,9 +35,8 @@ class RepeatedFormError(Exception):
 
 
 def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Flow[Arguments, Result]]:
-    """Run the decorated flow in a transaction of its own, if the access has the permission. A flow that returns a
-    refusal has changed nothing: whatever it did before is rolled back. A flow that a form of the console calls raises
-    RepeatedFormError if the same form has taken effect before."""
+    """Run the decorated flow in a transaction of its own, if the access has the permission. What a flow did before it
+    returns a refusal is rolled back. Raises RepeatedFormError if the form that calls it has taken effect before."""
 
     def declare(flow: Flow[Arguments, Result]) -> Flow[Arguments, Result]:
         STAFF_FLOWS[f"{flow.__module__}.{flow.__qualname__}".removeprefix("studiogate.flows.")] = permission

@@ -83,9 +83,8 @@ async def _values(connection: Connection, access: Access, given: rows.Given, sto
 
 @staff_flow(Permission.STUDIO)
 async def store_logo(connection: Connection, access: Access, content: bytes) -> str | Refusal:
-    """Store a file as the studio's logo and return its path. ``studios.logo_url`` is left alone: it belongs to the
-    studio file, and the next import would overwrite it. A stored logo takes precedence over it wherever a logo is
-    shown."""
+    """Store a file as the studio's logo and return its path. It takes precedence over ``studios.logo_url``, which is
+    left alone: that belongs to the studio file."""
     logo = read_logo(content)
     if isinstance(logo, LogoFault):
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("logo",), "value_error", logo.reason)])

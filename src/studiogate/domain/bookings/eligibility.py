@@ -29,8 +29,6 @@ from studiogate.domain.bookings.states import BookingStatus, ClassStatus
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
-# Spots: which one a booking gets, and why a requested one is refused.
-#
 # - In a class without spots, any ``class_spot_id`` is ``spot_not_found``.
 # - The rules apply to a booking that takes a seat, and not if no seat is open. A waitlisted booking holds no spot: the
 #   requested one is not stored, and promotion assigns one that is free at that time.
@@ -135,8 +133,7 @@ def accept_booking(attempt: Attempt, membership: MembershipFacts | None) -> Book
 
 
 def judge_promotion(attempt: Attempt) -> Judgement:
-    """Judge a promotion by the rules on class and member except the booking window, which applied when the member
-    joined. The promotion itself handles the seat and its spot."""
+    """Judge a promotion: without the booking window, which applied on joining, and without seat and spot."""
     return _judge(attempt, LIMIT_RULES, PROMOTION_RULES)
 
 

@@ -1,7 +1,6 @@
 """The input of the rules, read while holding the class's lock and passed as a whole. Every instant is UTC.
 
-All types are named tuples: a dozen are created per booking while other requests wait for the class, and a frozen
-dataclass takes many times as long to create."""
+All types are named tuples: a dozen are created per booking, and a frozen dataclass takes many times as long."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -130,9 +129,8 @@ class WaitingEntry(NamedTuple):
 
 
 class BookingFacts(NamedTuple):
-    """A booking about to be cancelled, with its frozen policy. ``credits_taken`` is 1 if it took a credit, 0 with an
-    unlimited membership, without one, and while waitlisted. ``cancellation_id`` is the id of the receipt if the booking
-    is already cancelled."""
+    """A booking about to be cancelled, with its frozen policy. ``credits_taken`` is 0 or 1; ``cancellation_id`` is the
+    id of the receipt if it is already cancelled."""
 
     id: UUID
     class_id: UUID

@@ -85,8 +85,7 @@ def binding_reasons(reasons: Sequence[Refusal], override: Override, *, waits: bo
 
 
 def can_override(codes: Iterable[str], *, waits: bool) -> bool:
-    """Return whether an override makes a booking possible that is refused for these reasons. ``waits``: it joins the
-    waitlist, so that a full class does not refuse it."""
+    """Return whether an override makes such a booking possible. ``waits``: a full class does not refuse it."""
     standing = set(codes) - {Code.CLASS_FULL} if waits else set(codes)
     return bool(standing) and standing <= _overridable(waits)
 

@@ -59,8 +59,7 @@ class Policy:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Policy":
-        """Read validated members. Older and newer releases have others: absent ones get defaults, unknown ones are
-        ignored."""
+        """Read validated members. Other releases have others: absent ones get defaults, unknown ones are ignored."""
         return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
 
     def as_json(self) -> Mapping[str, object]:

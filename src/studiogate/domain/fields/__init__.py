@@ -109,9 +109,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The stored fields of a word, in the order in which a studio file has them. ``derived``: what the API returns in
-    addition; it is computed from the others, so a file's value is ignored. ``nested``: fields that are themselves
-    arrays of rows, by name."""
+    """The stored fields of a word, in the order of a studio file. ``derived``: what the API returns in addition, so a
+    file's value is ignored. ``nested``: fields that are themselves arrays of rows."""
 
     name: str
     fields: tuple[Field, ...]

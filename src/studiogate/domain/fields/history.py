@@ -1,8 +1,7 @@
 """The fields of bookings and of what has happened: waitlist entries, the credit ledger, cancellation receipts,
 sales and renewals.
 
-The import that creates a studio loads history, so that an export restores a studio completely. A studio that exists
-has its own history, which no file changes."""
+The import that creates a studio loads history, so that an export restores it. Later, no file changes history."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,7 @@
 """Detect the type of a file by its content, never by its name, and decide whether a field accepts it.
 
-Nothing is unpacked or decoded: containers are recognized by their first bytes and by the uncompressed names in them. A
-file with two types at once (an image followed by an archive) is refused."""
+Nothing is unpacked: containers are recognized by their first bytes and uncompressed names. A file with two types at
+once (an image followed by an archive) is refused."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -160,8 +160,7 @@ class Delivery(NamedTuple):
 
 
 def queue_refusal(email: str | None, against: NotAccepting | None, within_the_hour: int) -> Refusal | None:
-    """Return why a link is not mailed. ``against``: why the form would take no submission from this address;
-    ``within_the_hour``: how many links were mailed to the member lately."""
+    """Return why a link is not mailed. ``against``: why the form would take no submission from this address."""
     if email is None:
         return Refusal(Code.VALIDATION_ERROR, faults=(NO_ADDRESS,))
     if against is not None:

@@ -73,8 +73,7 @@ COUNTED = frozenset({SubmissionStatus.PENDING, SubmissionStatus.CONFIRMED})
 
 
 def is_verified_by_origin(access: Access, linked_member: UUID | None) -> bool:
-    """Return whether the origin of a submission verifies its email: a key, staff or a member's signed link does. A
-    visitor who types an email need not be its owner."""
+    """Return whether the origin of a submission verifies its email: a key, staff or a signed link does."""
     return access.actor is not Actor.VISITOR or linked_member is not None
 
 
@@ -122,8 +121,7 @@ def closed_reason(status: str, settings: FormSettings, now: datetime) -> NotAcce
 
 
 def count_reason(settings: FormSettings, *, has_submitted: bool, in_all: int) -> NotAccepting | None:
-    """Return why the form accepts no further submission, or None. ``has_submitted``: this email has submitted before;
-    ``in_all``: the number of submissions so far."""
+    """Return why the form accepts no further submission, if this email has submitted, or there are ``in_all``."""
     if has_submitted and not settings.allow_multiple:
         return NotAccepting.ALREADY_SUBMITTED
     return None if settings.has_room_after(in_all) else NotAccepting.FULL

@@ -37,9 +37,8 @@ class WeekClass(NamedTuple):
 
 
 class OtherWeek(NamedTuple):
-    """The week that gets the copies: how many weeks away, and what it has already. ``existing`` has the classes of the
-    location, cancelled ones included; ``occupied`` those in the same rooms or with the same instructors, at any
-    location."""
+    """The week that gets the copies. ``existing`` has the classes of the location, cancelled ones included;
+    ``occupied`` those in the same rooms or with the same instructors, at any location."""
 
     weeks: int
     zone: tzinfo

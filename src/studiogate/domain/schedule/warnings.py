@@ -54,8 +54,7 @@ Warnings = tuple[ScheduleWarning, ...]
 
 
 class Slot(NamedTuple):
-    """When, where and with whom a class takes place. ``is_elsewhere``: at a location that the person who is warned may
-    not see, so that the warning does not name it."""
+    """When, where and with whom a class takes place. One that ``is_elsewhere`` must not be named to this person."""
 
     id: UUID
     title: str

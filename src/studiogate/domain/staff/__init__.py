@@ -87,8 +87,7 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormToken:
-    """The token of a form that a request sends: the flows of that request claim it in their transactions, so the same
-    form sent by another request has no second effect."""
+    """The token of a form, which the flows of one request claim: sent by another one, it has no second effect."""
 
     value: str
     request_id: UUID
@@ -162,8 +161,7 @@ def grant_faults(grant: Grant, known: Known) -> list[Fault]:
 
 def refusal_without_owner(owners: Collection[Owner], account_id: UUID, studio: str) -> Refusal | None:
     """Return the refusal if the account is the studio's last owner and is about to be none. An invitation that nobody
-    has accepted keeps no studio going: it is enough for another such invitation to go, not for an owner who accepted.
-    """
+    has accepted is enough only for another such invitation to go."""
     subject = next((each for each in owners if each.account_id == account_id), None)
     if subject is None:
         return None

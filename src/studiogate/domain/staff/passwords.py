@@ -1,8 +1,7 @@
 """Which passwords staff may choose.
 
-A long password that is not easy to guess is what helps: rules about digits and symbols make people choose predictable
-ones. zxcvbn knows common passwords, names and words, and the ways in which people vary them. Lengths are checked before
-anything is normalized, estimated or hashed, because all of it costs more than the request that asks for it."""
+Length and being hard to guess help; rules about digits and symbols make people choose predictable ones. zxcvbn knows
+common passwords, and how people vary them. Lengths are checked first: estimates and hashes are expensive."""
 
 import re
 import unicodedata

@@ -62,9 +62,8 @@ def link_path(token: str) -> str:
 
 
 def csrf_token(session_token: str, studio_id: UUID) -> str:
-    """Return the token that every form of a session carries. It is derived from the session's own token, which other
-    sites can make a browser send but cannot read, and belongs to one studio: a form that was opened before the person
-    chose another studio must not take effect there."""
+    """Return the token that every form of a session carries. It derives from the session's token, which other sites
+    cannot read, and belongs to one studio: a form that was opened before must not take effect in another."""
     digest = hmac.digest(session_token.encode(), b"studiogate csrf " + studio_id.bytes, "sha256")
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 

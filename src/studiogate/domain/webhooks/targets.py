@@ -125,8 +125,7 @@ def _literal(host: str) -> Address | str | None:
     last = host.removesuffix(".").rpartition(".")[2]
     if not last.isdigit() and not re.fullmatch(r"0x[0-9a-f]*", last):
         return None
-    # A numeric last label makes the host an IPv4 address. Only the dotted decimal form is accepted: resolvers read
-    # "127.1", "0x7f.1" and "2130706433" as loopback.
+    # Only the dotted decimal form is accepted: resolvers read "127.1", "0x7f.1" and "2130706433" as loopback.
     try:
         return ip_address(host) if host.count(".") == 3 else "should have a plain IPv4 address or a host name"
     except ValueError:

@@ -51,9 +51,8 @@ class Booked(NamedTuple):
 async def book_for_member(
     connection: Connection, access: Access, wanted: StaffBooking, order: Order | None = None
 ) -> Booked | Refusal:
-    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them with a reason. What is
-    ordered with it is sold to them first; if either is refused, neither happens. A check-in that is refused, for
-    example because it is too early, leaves both."""
+    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them. What is ordered with it
+    is sold first; if either is refused, neither happens. A check-in that is refused leaves both."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
     if (situation := await lock.lock_class(connection, access, wanted.class_id)) is None:
@@ -143,9 +142,9 @@ class Moved(NamedTuple):
 @staff_flow(Permission.BOOKINGS)
 async def move_booking(connection: Connection, access: Access, wanted: Move) -> Moved | Refusal:
     """Cancel a booking free of charge and book the member into another class; the credit follows. There is a new
-    booking, because partners and flows rely on a booking's class never changing. Partners get ``booking.cancelled``,
-    whose receipt says that it was moved, then ``booking.updated`` for members who were promoted into the seat, then
-    ``booking.created``. If the new class refuses, nothing has happened."""
+    booking, because partners rely on a booking's class never changing. Events: ``booking.cancelled``,
+    ``booking.updated`` for members promoted into the seat, ``booking.created``. If the new class refuses, nothing has
+    happened."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
     if isinstance(found := await _lock(connection, access, wanted), Refusal):

@@ -22,8 +22,7 @@ from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock, read
 from studiogate.storage.db import pool
 
-# How many requests are decided or answered at once. All 64 of a batch would block the event loop for several
-# milliseconds, in which nobody else in this process is served.
+# How many requests are decided or answered at once: all 64 of a batch would block the event loop for milliseconds.
 PORTION = 8
 # How long a batch waits for the lock of its oldest request. If it has several classes, the others would wait with it.
 LOCK_TIMEOUT, LOCK_TIMEOUT_IN_COMPANY = "250ms", "50ms"
@@ -197,8 +196,7 @@ class _Batch:
     async def _has_people_of_its_own(
         self, state: ClassState, locked: lock.LockedClass, commands: Sequence[BookClass | CancelBooking]
     ) -> bool:
-        """Return whether nobody whom this class concerns is concerned by one before it: a member's credits may change
-        in one class only, because the facts were read before."""
+        """Return whether nobody is concerned by a class before it: one class only may change a member's credits."""
         waiting = await state.waiting_members() if locked.is_moving and len(self._locked.classes) > 1 else ()
         return self._people.add([self._member_of(each) for each in commands], waiting)
 

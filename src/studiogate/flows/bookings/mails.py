@@ -1,8 +1,7 @@
 """Turn committed events into queued mails to members, exactly once; claim these mails for the worker.
 
-Bookings do not queue mails themselves: their event, which is written in their transaction anyway, is the outbox. This
-keeps the time for which a class is locked as it is. The mails and the studio's cursor are written in one transaction,
-so a worker that dies leaves both or neither, and the next one continues after the cursor."""
+The event of a booking is the outbox, so that mails do not lengthen the time for which a class is locked. The mails and
+the studio's cursor are written in one transaction: a worker that dies leaves both or neither."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable

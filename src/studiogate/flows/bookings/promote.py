@@ -45,10 +45,9 @@ class PromotionPlan(NamedTuple):
 async def load_members(
     connection: Connection, access: Access, situation: ClassSituation, concerned: MembersToLoad
 ) -> PeopleSituation:
-    """Read the members, and as many waiting members as it takes to decide who gets the free seats. The first hundred
-    are nearly always enough. If they leave a seat free, all waiting members are read: a newcomer must not overtake one
-    further back. Locks are then taken in two steps, out of order; if that causes a deadlock, PostgreSQL breaks it and
-    the transaction is repeated."""
+    """Read the members, and as many waiting members as it takes to decide who gets the free seats. If the first hundred
+    leave a seat free, all are read: a newcomer must not overtake one further back. Locks are then taken in two steps,
+    out of order; if that causes a deadlock, PostgreSQL breaks it and the transaction is repeated."""
     seats = concerned.seats
     waiting = situation.class_.waitlist_count if seats > 0 else 0
     depth = min(waiting, facts.WAITING_LOOKED_AT)
@@ -77,9 +76,8 @@ async def _read_people(
 
 
 def members_behind(people: PeopleSituation) -> list[UUID]:
-    """Return the members with a membership that is usable again once what is due has been applied. Housekeeping renews
-    memberships and ends pauses, but may be a minute behind, or down. A member must not be refused, nor be overtaken on
-    a waitlist, because of that."""
+    """Return the members with a membership that is usable again once what is due has been applied. Housekeeping may be
+    a minute behind, or down: nobody must be refused or overtaken because of that."""
     members = [*people.members.values(), *(entry.member for entry in people.waiting)]
     return [each.id for each in members if any(is_behind(held, people.now) for held in each.memberships)]
 
@@ -195,9 +193,8 @@ def after_promotions(
 def after_booking(
     situation: ClassSituation, people: PeopleSituation, new: create.NewBooking
 ) -> tuple[ClassSituation, PeopleSituation]:
-    """Return the class and its people after a new booking, for the next decision of the same batch. A new waitlist
-    entry is not added to ``waiting``: it joined because all free seats are reserved for others, and before a
-    cancellation frees one, waiting members are read again."""
+    """Return the class and its people after a new booking, for the next decision. A new waitlist entry is not added to
+    ``waiting``: before a cancellation frees a seat, waiting members are read again."""
     decision, class_ = new.decision, situation.class_
     if new.position is not None:
         class_ = class_._replace(waitlist_count=class_.waitlist_count + 1)

@@ -21,8 +21,7 @@ SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
 
 
 async def create(connection: Connection, access: Access, wanted: storage.FormContent) -> str | Refusal:
-    """Create a form whose definition has been checked; without a slug it gets one from its title. Must run inside a
-    transaction."""
+    """Create a checked form, with a slug from its title if it has none. Must run inside a transaction."""
     plain = slug_of(wanted.title)
     slug = wanted.slug or free_slug(plain, await storage.taken_slugs(connection, access, plain, None))
     wire = await storage.insert_form(connection, access, _canonical(replace(wanted, slug=slug)))

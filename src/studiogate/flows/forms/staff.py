@@ -86,8 +86,7 @@ async def files(connection: Connection, access: Access, submission_id: UUID) -> 
 async def link(
     connection: Connection, access: Access, form_id: UUID, member_id: UUID, life: timedelta = LINK_LIFE
 ) -> hosted.FormLinkFacts | Refusal:
-    """Return what a signed link to a form is made from, and record for which member it was made. Refused if the form
-    takes no submissions now: the link would open nothing."""
+    """Return what a signed link is made from, and record for whom. Refused if the form takes no submissions now."""
     if refusal := refused_life(life):
         return refusal
     facts = await hosted.find_form_link_facts(connection, access, form_id, member_id)

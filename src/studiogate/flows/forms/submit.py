@@ -153,8 +153,7 @@ async def _known_person(
 async def queue_mails(
     connection: Connection, access: Access, settings: FormSettings, submission_id: UUID, submitter: str
 ) -> None:
-    """Queue the mails of a submission. Must run inside a transaction. Confirmations per address and hour are limited: a
-    form must not be a way to flood somebody's mailbox."""
+    """Queue the mails of a submission, in its transaction. Confirmations are limited: they must not flood a mailbox."""
     to_studio = settings.notification_emails if settings.notify_on_submit else ()
     wanted = [QueuedMail("notification", email) for email in to_studio]
     if settings.send_confirmation_email:
@@ -166,9 +165,8 @@ async def queue_mails(
 
 
 async def verify(connection: Connection, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
-    """Verify a submission by its confirmation mail; a second time changes nothing. Must run inside a transaction. Form
-    and email are locked first, as when a submission is made: of several submissions to a form that takes one per email,
-    only the first that is verified counts."""
+    """Verify a submission by its confirmation mail, once. Must run inside a transaction. Form and email are locked
+    first: to a form that takes one submission per email, only the first that is verified counts."""
     form = await storage.lock_form(connection, access, form_id)
     kept = await locked_submission(connection, access, submission_id)
     if form is None or kept is None or kept.form_id != form_id:

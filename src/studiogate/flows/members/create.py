@@ -55,8 +55,7 @@ async def lead_follows(
     connection: Connection, access: Access, member_id: UUID, email: str | None, email_before: str | None
 ) -> Refusal | None:
     """Let the lead with the email that a member had follow: it takes the member's email, or joins the lead that has it.
-    Must run inside a transaction in which both emails are locked. Without a new email the lead stays as it is, and the
-    member is remembered as its person."""
+    Without a new email it stays, and the member is remembered. Both emails must be locked."""
     merged = None if email_before == email else await person_merge.lock_lead_of(connection, access, email_before)
     if merged is None:
         return None
@@ -92,10 +91,9 @@ BATCH = 500
 async def members_appeared(
     connection: Connection, access: Access, emails: Sequence[str], *, announce: bool = True
 ) -> int:
-    """Convert the leads with these members' emails, and assign earlier submissions with these emails to the members.
-    Every flow that creates a member, changes a member's email or merges two members calls this, in its own transaction,
-    with the emails locked (``storage.people``). Without ``announce`` no event is emitted. Return how many leads were
-    converted."""
+    """Convert the leads with these members' emails, and assign earlier submissions with them to the members; return how
+    many leads were converted. Every flow that creates a member, changes a member's email or merges two calls this, with
+    the emails locked (``storage.people``). Without ``announce`` no event is emitted."""
     converted = 0
     for start in range(0, len(emails), BATCH):
         batch = emails[start : start + BATCH]

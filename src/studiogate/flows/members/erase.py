@@ -1,8 +1,7 @@
 """Erase a person: who it was goes, what was booked and paid stays, anonymous.
 
-Everything happens in one transaction. The events, remembered answers and audit entries about the person are redacted
-last, so that those which the erasure itself writes are redacted as well. Files leave the disk after the commit:
-``remove_files`` does it at once, and housekeeping whatever a crash left."""
+One transaction. Events, remembered answers and audit entries are redacted last, those of the erasure itself included.
+Files leave the disk after the commit: ``remove_files`` does it at once, and housekeeping whatever a crash left."""
 
 import asyncio
 import json

@@ -1,8 +1,7 @@
 """Closures: days without classes, at one location or at all.
 
-Series create no classes on closed days. With mode ``cancel`` the classes that exist are cancelled, free of charge for
-their members; with mode ``skip`` they take place. The series are locked first: a series that is being extended at the
-same moment sees the closure, or its classes are seen by the closure."""
+Series create no classes on closed days. With mode ``cancel`` the classes that exist are cancelled, free of charge; with
+mode ``skip`` they take place. The series are locked first, so that none is extended at the same moment."""
 
 from typing import NamedTuple
 from uuid import UUID

@@ -40,8 +40,7 @@ class CopiedWeek(NamedTuple):
 
 @staff_flow(Permission.SCHEDULE)
 async def copy_week(connection: Connection, access: Access, wanted: WeekCopy) -> CopiedWeek | Refusal:
-    """Create the classes of one week in another one, without their bookings, and announce them. Locks the location: two
-    copies at the same moment do not create classes twice."""
+    """Create and announce the classes of one week in another one, without bookings. The location is locked."""
     if await rows.lock_row(connection, access, "location", wanted.location_id) is None:
         return NOT_FOUND
     if isinstance(planned := await preview(connection, access, wanted), Refusal):

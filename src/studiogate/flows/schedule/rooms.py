@@ -1,7 +1,6 @@
 """Rooms with their spots: create, change, deactivate.
 
-Classes that let members choose a spot offer the spots of their room. A spot that a booking refers to can be moved, but
-not removed."""
+Classes can offer the spots of their room. A spot that a booking refers to can be moved, but not removed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,8 +1,7 @@
 """Weekly series: create, change (all of it, or from a date on), end; their classes follow.
 
-Locks are taken in the order series, classes by id, members by id. Changing one class alone is a change of that class
-(``flows.schedule.classes``), which detaches it from the series. Classes are never deleted, because partners know them:
-one that the pattern no longer includes is cancelled."""
+Locks are taken in the order series, classes by id, members by id. Changing one class alone (``flows.schedule.classes``)
+detaches it. Classes are never deleted, because partners know them: they are cancelled."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
@@ -178,9 +177,8 @@ async def create(connection: Connection, access: Access, given: rows.Given) -> S
 async def change(
     connection: Connection, access: Access, series_id: UUID, wanted: SeriesChange
 ) -> SavedSeries | Refusal:
-    """Change a series and its classes to come, all or from a date on; classes that were changed by themselves stay.
-    From a date on means a new series that begins on this date: the result names it. Classes on weekdays that are no
-    longer in the pattern are cancelled."""
+    """Change a series and its classes to come, all or from a date on: then a new series begins there, and the result
+    names it. Detached classes stay; those on weekdays that are no longer in the pattern are cancelled."""
     if (series := await storage.lock_series(connection, access, series_id)) is None:
         return NOT_FOUND
     if isinstance(changed := await _changed(connection, access, series, wanted), Refusal):
