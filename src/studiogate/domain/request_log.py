@@ -30,8 +30,6 @@ class LoggedRequest(NamedTuple):
 
 
 class KeyRequests:
-    """The requests of one key since the last write."""
-
     __slots__ = ("_failed", "_successful", "listed", "unlisted")
 
     def __init__(self) -> None:

@@ -67,16 +67,15 @@ async def disable_failing(database: Database) -> int:
     """Disable endpoints without a success for five days, even without an attempt since; return how many."""
     async with database.connection() as connection:
         due = await endpoints.failing_too_long(connection)
-    return await for_each_studio(
-        due, lambda studio_id: _disable_failing(database, system_access(studio_id), due[studio_id])
-    )
 
+    async def disable(studio_id: UUID) -> int:
+        access, endpoint_ids = system_access(studio_id), due[studio_id]
+        async with database.transaction() as connection:
+            await endpoints.lock(connection, access, endpoint_ids)
+            before = await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
+            return len(await _disable(connection, access, before, [], endpoint_ids))
 
-async def _disable_failing(database: Database, access: Access, endpoint_ids: Sequence[UUID]) -> int:
-    async with database.transaction() as connection:
-        await endpoints.lock(connection, access, endpoint_ids)
-        before = await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
-        return len(await _disable(connection, access, before, [], endpoint_ids))
+    return await for_each_studio(due, disable)
 
 
 async def age(database: Database) -> timedelta:

@@ -165,8 +165,8 @@ async def _mails(connection: Connection) -> Finding:
 
 async def _holds(connection: Connection, invariant: storage.Invariant) -> list[Finding]:
     """Check an invariant that SQL can express; return one finding per violating row, or one that it holds."""
-    violations = await storage.violations(connection, invariant)
-    broken = [Finding(invariant.level, invariant.name, violation) for violation in violations]
+    found = await storage.violations(connection, invariant)
+    broken = [Finding(invariant.level, invariant.name, violation) for violation in found]
     return broken or [Finding("ok", invariant.name, invariant.holds)]
 
 

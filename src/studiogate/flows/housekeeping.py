@@ -149,31 +149,30 @@ async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with_forgotten_uploads(connection)
-    return await for_each_studio(due, lambda studio_id: _forget_uploads(database, folder, studio_id))
 
+    async def forget(studio_id: UUID) -> int:
+        async with database.transaction() as connection:
+            names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
+        for name in names:
+            await asyncio.to_thread(folder.remove, studio_id, name)
+        return len(names)
 
-async def _forget_uploads(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
-    async with database.transaction() as connection:
-        names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
-    for name in names:
-        await asyncio.to_thread(folder.remove, studio_id, name)
-    return len(names)
+    return await for_each_studio(due, forget)
 
 
 async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
     """Move the files of interrupted uploads to their place if their row was committed, else remove them."""
     abandoned = await asyncio.to_thread(folder.abandoned)
-    return await for_each_studio(
-        abandoned, lambda studio_id: _settle_abandoned_files(database, folder, studio_id, abandoned[studio_id])
-    )
 
+    async def settle(studio_id: UUID) -> int:
+        names = abandoned[studio_id]
+        async with database.connection() as connection:
+            known = await uploads.known_files(connection, system_access(studio_id), names)
+        for name in names:
+            await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
+        return len(names)
 
-async def _settle_abandoned_files(database: Database, folder: UploadFolder, studio_id: UUID, names: list[str]) -> int:
-    async with database.connection() as connection:
-        known = await uploads.known_files(connection, system_access(studio_id), names)
-    for name in names:
-        await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
-    return len(names)
+    return await for_each_studio(abandoned, settle)
 
 
 async def forget_staff_secrets(database: Database) -> int:

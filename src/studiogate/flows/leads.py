@@ -94,10 +94,8 @@ async def create_or_identify(
     whole = given.filled_from(LeadContact(source=DEFAULT_SOURCE))
     new = storage.NewLead(lead_id, email, whole, is_recorded=True, answers=context.answer(response))
     kept = await storage.make_or_lock(connection, access, new)
-    return response if kept is None else await _fill(connection, access, kept, given)
-
-
-async def _fill(connection: Connection, access: Access, kept: storage.KeptLead, given: LeadContact) -> str | Refusal:
+    if kept is None:
+        return response
     filled = kept.contact.filled_from(given)
     if grows_too_large(kept.contact.metadata, filled.metadata):
         return faulty(METADATA_TOO_LARGE)

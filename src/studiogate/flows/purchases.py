@@ -38,11 +38,9 @@ class Sold(NamedTuple):
 @staff_flow(Permission.SALES)
 async def sell(connection: Connection, access: Access, order: Order) -> Sold | Refusal:
     """Sell a membership. Waiting members who can pay now are promoted by the sweep."""
-    if isinstance(place := await lock_buyer(connection, access, order.member_id, order.location_id), Refusal):
-        return place
-    order = order._replace(location_id=place)
-    if isinstance(offer := await find_offer(connection, access, order.product_id), Refusal):
-        return offer
+    if isinstance(found := await _find_offer(connection, access, order), Refusal):
+        return found
+    order, offer = found
     sale, faults = decide(order, offer, *await purchases.clock(connection, access))
     if sale is None:
         return refused(*faults)
@@ -81,13 +79,15 @@ async def lock_buyer(
     return location_id
 
 
-async def find_offer(connection: Connection, access: Access, product_id: UUID) -> Offer | Refusal:
-    """Return a product with its prices, which stay as they are until the transaction ends."""
-    await purchases.lock_product(connection, access, product_id)
-    product = await catalog.find_product(connection, access, product_id)
+async def _find_offer(connection: Connection, access: Access, order: Order) -> tuple[Order, Offer] | Refusal:
+    """Lock the buyer and the product; return the order with its location, and the product with its prices."""
+    if isinstance(place := await lock_buyer(connection, access, order.member_id, order.location_id), Refusal):
+        return place
+    await purchases.lock_product(connection, access, order.product_id)
+    product = await catalog.find_product(connection, access, order.product_id)
     if product is None or not visible_at(access.location_ids, product.location_ids):
         return Refusal(Code.NOT_FOUND, param="product_id")
-    return Offer(product, await catalog.prices_of(connection, access, product.id))
+    return order._replace(location_id=place), Offer(product, await catalog.prices_of(connection, access, product.id))
 
 
 class Refunded(NamedTuple):
@@ -98,14 +98,13 @@ class Refunded(NamedTuple):
 @staff_flow(Permission.SALES)
 async def record_product(connection: Connection, access: Access, order: Order) -> UUID | Refusal:
     """Record the purchase of a product without a membership, such as a towel; return the purchase's id."""
-    if isinstance(place := await lock_buyer(connection, access, order.member_id, order.location_id), Refusal):
-        return place
-    if isinstance(offer := await find_offer(connection, access, order.product_id), Refusal):
-        return offer
-    line, faults = line_of(order._replace(location_id=place), offer)
+    if isinstance(found := await _find_offer(connection, access, order), Refusal):
+        return found
+    order, offer = found
+    line, faults = line_of(order, offer)
     if line is None:
         return refused(*faults)
-    return await _record(connection, access, NewPurchase(new_id(), order.member_id, place, line))
+    return await _record(connection, access, NewPurchase(new_id(), order.member_id, order.location_id, line))
 
 
 @staff_flow(Permission.SALES)

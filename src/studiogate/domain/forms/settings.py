@@ -93,8 +93,6 @@ STUDIO_ONLY = ("notification_emails",)
 
 @dataclass(frozen=True, slots=True)
 class FormSettings:
-    """The settings that this service uses, with their defaults."""
-
     require_auth: bool = False
     notify_on_submit: bool = False
     notification_emails: Sequence[str] = field(default=())

@@ -36,8 +36,6 @@ def too_many_files(fields: Sequence[Mapping[str, object]], answers: Mapping[str,
 
 @dataclass(frozen=True, slots=True)
 class UploadUsage:
-    """The current number and size of the files of a form and of its studio."""
-
     form_files: int
     form_bytes: int
     studio_files: int

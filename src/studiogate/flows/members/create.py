@@ -66,12 +66,6 @@ async def lead_follows(
         async with changing(connection, access, EventType.LEAD_UPDATED, merged):
             await person_merge.rename_lead(connection, access, merged, email)
         return None
-    return await _absorb_lead(connection, access, kept, merged, member_id)
-
-
-async def _absorb_lead(
-    connection: Connection, access: Access, kept: UUID, merged: UUID, member_id: UUID
-) -> Refusal | None:
     notes = await person_merge.lead_notes(connection, access, [kept, merged])
     if refusal := joined_notes_refusal(notes):
         return refusal

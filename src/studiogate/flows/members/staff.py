@@ -32,7 +32,6 @@ async def create(connection: Connection, access: Access, given: Mapping[str, obj
 async def create_within(
     connection: Connection, access: Access, given: Mapping[str, object]
 ) -> dict[str, object] | Refusal:
-    """Do the same inside a transaction."""
     values, faults = read_member(given, await studio.country_of(connection, access))
     if faults:
         return refused(*faults)
@@ -54,7 +53,6 @@ async def change(
 async def change_within(
     connection: Connection, access: Access, member_id: UUID, given: Mapping[str, object]
 ) -> dict[str, object] | Refusal:
-    """Do the same inside a transaction."""
     values, faults = read_member_changes(given, await studio.country_of(connection, access))
     if faults:
         return refused(*faults)

@@ -2,8 +2,7 @@
 
 Classes can offer the spots of their room. A spot that a booking refers to can be moved, but not removed."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -52,9 +51,15 @@ async def change(connection: Connection, access: Access, room_id: UUID, given: G
         if refusal := strict_refusal(warnings, given.strict):
             return refusal
     if spots is not None:
-        refusal = await _change_spots(connection, access, room_id, spots)
+        # The room's classes are locked first: a booking that chooses a spot holds its class.
+        await storage.lock_classes(connection, access, KIND, room_id)
+        kept = await storage.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
+        if kept:
+            return Refusal(Code.INVALID_TRANSITION, {"spots_with_bookings": kept})
+        async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
+            await storage.replace_spots(connection, access, room_id, spots)
         warnings += tuple(_spot_warnings(values.get("capacity", stored["capacity"]), len(spots)))
-        if refusal := refusal or strict_refusal(warnings, given.strict):
+        if refusal := strict_refusal(warnings, given.strict):
             return refusal
     await rows.change_row(connection, access, Subject(KIND, room_id), values, "change")
     return Saved(room_id, warnings)
@@ -64,17 +69,6 @@ async def change(connection: Connection, access: Access, room_id: UUID, given: G
 async def deactivate(connection: Connection, access: Access, room_id: UUID, strict: bool = False) -> Saved | Refusal:
     """Take a room out of use; classes that are scheduled there are a warning."""
     return await rows.deactivate(connection, access, Subject(KIND, room_id), ROOM, strict=strict)
-
-
-async def _change_spots(connection: Connection, access: Access, room_id: UUID, spots: Sequence[Any]) -> Refusal | None:
-    """Replace the spots. The room's classes are locked first: a booking that chooses a spot holds its class."""
-    await storage.lock_classes(connection, access, KIND, room_id)
-    kept = await storage.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
-    if kept:
-        return Refusal(Code.INVALID_TRANSITION, {"spots_with_bookings": kept})
-    async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
-        await storage.replace_spots(connection, access, room_id, spots)
-    return None
 
 
 def _spot_warnings(capacity: int, spots: int) -> Iterator[ScheduleWarning]:
