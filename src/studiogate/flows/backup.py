@@ -14,7 +14,7 @@ from studiogate import clock
 from studiogate.domain.instants import instant_text
 from studiogate.storage import backup as rows
 from studiogate.storage import backup_archive
-from studiogate.storage.backup_archive import HEADER, ArchiveWriter, DamagedBackupError, Member
+from studiogate.storage.backup_archive import HEADER, PART_BYTES, ArchiveWriter, DamagedBackupError, Member
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
@@ -125,7 +125,7 @@ async def _add_table(connection: Connection, archive: ArchiveWriter, table: rows
     async def write(chunk: bytes) -> None:
         nonlocal number
         part.extend(chunk)
-        if len(part) >= backup_archive.PART_BYTES:
+        if len(part) >= PART_BYTES:
             rows_end = part.rfind(b"\n") + 1  # A newline inside a value is escaped.
             archive.add(f"tables/{table.name}/{number}", bytes(part[:rows_end]))
             del part[:rows_end]
@@ -236,7 +236,7 @@ def _write_upload(folder: UploadFolder, path: Path, member: Member) -> None:
     with path.open("xb") as file:
         path.chmod(0o600)
         give_to_owner_of_folder(path)
-        while chunk := member.stream.read(backup_archive.PART_BYTES):
+        while chunk := member.stream.read(PART_BYTES):
             file.write(chunk)
 
 
