@@ -44,6 +44,7 @@ _.utm_id
 _.utm_medium
 _.utm_source
 _.utm_term
+_.waitlist_position
 
 # Members of enums and dataclasses: values of the contract, or read by templates.
 _.LOST

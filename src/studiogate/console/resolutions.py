@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -11,7 +11,6 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.bookings.overrides import ENTITLEMENT
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import previews
 
 # In few words, for lists; the whole texts are the API's.
 SHORT: Mapping[str, str] = MappingProxyType(
@@ -71,7 +70,7 @@ def resolution(request: ConsoleRequest, code: str, ways: ResolutionLinks) -> Res
     return None
 
 
-def can_join_waitlist(reasons: Iterable[previews.Reason]) -> bool:
+def can_join_waitlist(reasons: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether the class is full, by the reasons of a validated booking, and has a place on its waitlist."""
     return any(each["code"] == Code.CLASS_FULL and each["details"]["waitlist_available"] for each in reasons)
 

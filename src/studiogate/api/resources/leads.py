@@ -164,9 +164,9 @@ class LeadUpdate(Partial, JudgedByStudio):
         known = lead_id if isinstance(lead_id, str) else None
         return await caller.read(flow.update_faults, known, body.get("phone"), body.get("metadata"))
 
-    def wanted(self) -> flow.LeadUpdate:
+    def wanted(self) -> storage.LeadChange:
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        return flow.LeadUpdate(**given, sets_phone="phone" in given)
+        return storage.LeadChange(**given, sets_phone="phone" in given)
 
 
 @routes.get("/leads", **operation("List leads", LeadList, *LISTING))

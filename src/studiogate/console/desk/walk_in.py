@@ -128,7 +128,7 @@ async def _case(connection: Connection, request: ConsoleRequest, class_: DayClas
     }
 
 
-def _reasons(request: ConsoleRequest, ways: ResolutionLinks, judged: Sequence[previews.Reason]) -> list[Reason]:
+def _reasons(request: ConsoleRequest, ways: ResolutionLinks, judged: Sequence[Mapping[str, Any]]) -> list[Reason]:
     found = []
     for each in judged:
         # What the drawer itself offers needs no link to the drawer.
