@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -11,6 +12,7 @@ from studiogate.console.framework import checks, csrf, refusals, templating
 from studiogate.console.framework.page import PREFIX, Audience, Route
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest, Refused, is_own_path
+from studiogate.domain.ids import parse_id
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.staff_flow import RepeatedFormError, first_location, note_location
 from studiogate.runtime import Runtime
@@ -117,7 +119,7 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
         refusal = checks.permission_refusal(route, console.person)
         if refusal is not None and refusal.code is Code.SESSION_ENDED:
             return _sign_in(console)
-        return await route.handler(console) if refusal is None else console.error(refusal)
+        return await _served(console, route) if refusal is None else console.error(refusal)
 
     async def _run_action(self, console: ConsoleRequest, route: Route) -> Answer:
         refusal, person = checks.permission_refusal(route, console.person), console.person
@@ -139,7 +141,7 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
         if refusal is not None:
             return console.refused(refusal)
         try:
-            answer = await route.handler(console)
+            answer = await _served(console, route)
         except RepeatedFormError:
             return await _repeated(console)
         if person is not None:
@@ -166,8 +168,15 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
             refusal=shown(refused.refusal, console.posted.lists, refused.resolution),
             refused_form=None,
         )
-        answer = await route.handler(again)
+        answer = await _served(again, route)
         return answer._replace(status=status) if answer.status == 200 else answer
+
+
+async def _served(console: ConsoleRequest, route: Route) -> Answer:
+    """Run the function of a page. A path with something else in the place of an id is that of no page."""
+    if any(name.endswith("_id") and parse_id(value) is None for name, value in console.params.items()):
+        return console.not_found()
+    return await route.handler(console)
 
 
 def _sign_in(console: ConsoleRequest) -> Answer:
@@ -192,7 +201,7 @@ def _of_earlier_session(console: ConsoleRequest) -> Answer:
         body = console.fragment("ui/refusal.html", refusal=why).body
         return answer._replace(body=body, headers=(*answer.headers, (b"hx-trigger", event)))
     kept = refusals.unpacked(refusals.packed(console.posted.typed_and_token))
-    values = {"target": console.http.path, "fields": kept, "question": ASK_TO_SEND.format(**names)}
+    values: dict[str, Any] = {"target": console.http.path, "fields": kept, "question": ASK_TO_SEND.format(**names)}
     return console.render("account/send_kept.html", status=403, **values)
 
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.console.framework import paging
-from studiogate.console.framework.paging import Row, rows_of
+from studiogate.console.framework.paging import rows_of
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
@@ -49,26 +49,22 @@ async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayCl
     limits = await catalog.price_limits(connection, access, [UUID(each["id"]) for each in found.rows])
     names = {} if location_id is not None else {each.id: each.name for each in request.frame.locations}
     offers = [
-        _offer(product, price, _places(limits[UUID(price["id"])], names))
+        Offer(
+            f"{product['id']}:{price['id']}",
+            product["name"],
+            price["amount"],
+            price["currency"],
+            price["interval"],
+            product["credits_granted"],
+            _places(limits[UUID(price["id"])], names),
+            product["product_type"] in GIVING_A_MEMBERSHIP,
+        )
         for product in sorted(found.rows, key=lambda each: str(each["name"]).lower())
         for price in product["prices"]
         if price["active"] and price["currency"] == request.frame.currency
         if class_ is None or covers(limits[UUID(price["id"])], class_)
     ]
     return Offers(offers, found.next)
-
-
-def _offer(product: Row, price: Row, places: tuple[str, ...]) -> Offer:
-    return Offer(
-        f"{product['id']}:{price['id']}",
-        product["name"],
-        price["amount"],
-        price["currency"],
-        price["interval"],
-        product["credits_granted"],
-        places,
-        product["product_type"] in GIVING_A_MEMBERSHIP,
-    )
 
 
 def _places(limits: PriceLimits, names: Mapping[UUID, str]) -> tuple[str, ...]:
@@ -81,16 +77,19 @@ def _places(limits: PriceLimits, names: Mapping[UUID, str]) -> tuple[str, ...]:
 
 def with_renewal(row: Record) -> dict[str, object]:
     """Return a membership with ``renewal``: amount, currency and interval of the price at which it renews, or None."""
-    prices = json.loads(row["prices"], parse_float=Decimal)
-    chosen = choose_price(row["price_id"], [_recurring(each) for each in prices])
-    return {**row, "renewal": None if chosen is None else _shown(prices, chosen.id)}
-
-
-def _recurring(price: dict[str, Any]) -> RecurringPrice:
-    created = datetime.fromisoformat(price["created_at"])
-    return RecurringPrice(UUID(price["id"]), Interval(price["interval"]), price["default"], price["active"], created)
-
-
-def _shown(prices: list[dict[str, object]], price_id: UUID) -> dict[str, object]:
-    price = next(each for each in prices if each["id"] == str(price_id))
-    return {"amount": Decimal(str(price["amount"])), "currency": price["currency"], "interval": price["interval"]}
+    prices = {
+        RecurringPrice(
+            UUID(each["id"]),
+            Interval(each["interval"]),
+            each["default"],
+            each["active"],
+            datetime.fromisoformat(each["created_at"]),
+        ): each
+        for each in json.loads(row["prices"], parse_float=Decimal)
+    }
+    chosen = choose_price(row["price_id"], list(prices))
+    if chosen is None:
+        return {**row, "renewal": None}
+    price = prices[chosen]
+    amount = Decimal(str(price["amount"]))
+    return {**row, "renewal": {"amount": amount, "currency": price["currency"], "interval": price["interval"]}}

@@ -28,14 +28,14 @@ PATH = "/console/sales"
 RENEWALS_AHEAD = (7, 30, 90)
 
 
-@page("GET", "/sales", Permission.SALES)
+@page("/sales", Permission.SALES)
 async def purchases(request: ConsoleRequest) -> Answer:
     status = request.query.get("status")
     filters = PurchaseFilters(status if status in set(PurchaseStatus) else None, _place(request))
     return await _purchases(request, filters, "purchases", PATH)
 
 
-@page("GET", "/sales/fees", Permission.SALES)
+@page("/sales/fees", Permission.SALES)
 async def open_fees(request: ConsoleRequest) -> Answer:
     """Show the fees that nobody has paid."""
     return await _purchases(request, PurchaseFilters(None, _place(request), open_fees=True), "fees", f"{PATH}/fees")
@@ -63,7 +63,7 @@ async def _purchases(request: ConsoleRequest, filters: PurchaseFilters, section:
     )
 
 
-@page("GET", "/sales/renewals", Permission.SALES)
+@page("/sales/renewals", Permission.SALES)
 async def renewals(request: ConsoleRequest) -> Answer:
     """Show the memberships that renew within the next days, with what each will cost."""
     asked = request.query.get("days", "")

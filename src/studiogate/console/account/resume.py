@@ -17,7 +17,7 @@ from studiogate.web.response import Answer, Header
 OTHER_OWNER = "You are signed in. The waiting form was typed by somebody else or for another studio: it was not sent."
 
 
-@action("POST", "/resume", Audience.ANYBODY)
+@action("/resume", Audience.ANYBODY)
 async def sign_in_again(request: ConsoleRequest) -> Answer:
     """Start a new session in the same page, then send the kept form with it."""
     form = request.form
@@ -31,7 +31,7 @@ async def sign_in_again(request: ConsoleRequest) -> Answer:
     return _resume(request, *session_cookies(request, started.token))
 
 
-@action("POST", "/confirm", Audience.SIGNED_IN)
+@action("/confirm", Audience.SIGNED_IN)
 async def confirm_password(request: ConsoleRequest) -> Answer:
     """Check the password again, then send the kept form."""
     refusal = await flow.confirm_password(visit_of(request), request.signed_in, request.form.get("password", ""))
@@ -40,7 +40,7 @@ async def confirm_password(request: ConsoleRequest) -> Answer:
 
 def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bool = False) -> Answer:
     """Ask once more, with the form that is kept."""
-    form, why = request.form, Refusal(cause)
+    form = request.form
     values: dict[str, Any] = {
         "refusal": shown(refusal, form),
         "kept": form.get("kept", "[]"),
@@ -49,9 +49,8 @@ def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bo
         "email": form.get("email", ""),
         "ask_code": ask_code,
     }
-    if not request.is_fragment:
-        return request.render(refusals.page_of(why), status=status_of(refusal), **values)
-    return request.fragment(refusals.dialog_of(why), status=status_of(refusal), **values)
+    page, dialog = refusals.QUESTIONS[cause]
+    return request.render(page, part=dialog, status=status_of(refusal), **values)
 
 
 def _resume(request: ConsoleRequest, *headers: Header) -> Answer:

@@ -22,7 +22,6 @@ from studiogate.console.framework.page import Handler, Route, page
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
-from studiogate.console.framework.run_flow import run
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -31,10 +30,6 @@ from studiogate.storage.db.pool import Connection
 from studiogate.web.response import Answer
 
 Values = Mapping[str, Any]
-
-
-async def _not_found(request: ConsoleRequest) -> Answer:
-    return request.not_found()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +45,18 @@ class Subject:
     address: Callable[[Row], str]
     label: Callable[[Row], str] = lambda _row: ""
     values: Values = field(default_factory=dict)
-    absent: Handler = _not_found
+    absent: Handler | None = None  # None: there is no such page
 
     async def find(self, connection: Connection, request: ConsoleRequest) -> Row | None:
         """Return the row that the path names, nothing where an action creates it."""
         if self.read is None:
             return {}
-        row_id = request.param_id(f"{self.name}_id")
-        return None if row_id is None else await self.read(connection, request.access, row_id)
+        return await self.read(connection, request.access, request.param_id(f"{self.name}_id"))
+
+    async def of_path(self, request: ConsoleRequest) -> Row | None:
+        """Return the row that the path names."""
+        async with request.database.connection() as connection:
+            return await self.find(connection, request)
 
     def shown(self, row: Row) -> Values:
         """Return what templates get about a row."""
@@ -72,7 +71,7 @@ def page_of(subject: Subject, path: str, needs: Permission, template: str) -> Ca
     """Declare a page about the row that its path names; the function reads what else the template shows."""
 
     def declare(read: ValuesReader) -> ValuesReader:
-        @page("GET", path, needs)
+        @page(path, needs)
         @wraps(read)
         async def show(request: ConsoleRequest) -> Answer:
             return await show_about(request, subject, template, read)
@@ -90,7 +89,7 @@ async def show_about(
         row = await subject.find(connection, request)
         values = None if row is None else await read(request, connection, row)
     if row is None or values is None:
-        return await subject.absent(request)
+        return request.not_found() if subject.absent is None else await subject.absent(request)
     if isinstance(values, Refusal):
         return request.error(values)
     return request.render(template, **{**subject.shown(row), **values, **more})
@@ -105,10 +104,6 @@ class Done(NamedTuple):
     result: Any
 
 
-async def _no_values(_request: ConsoleRequest, _connection: Connection, _row: Row) -> Values:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """How the inputs of an action are shown."""
@@ -118,7 +113,7 @@ class Form:
     about: str = ""  # what to know before, above the inputs
     kind: str = "primary"  # or danger
     template: str = "ui/action.html"
-    values: ValuesReader = _no_values  # what else the template shows
+    values: ValuesReader | None = None  # what else the template shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +145,9 @@ async def _show(action: Action, form: Form, request: ConsoleRequest) -> Answer:
     """Show the form. After a refusal, ``seen`` still says what it showed first."""
 
     async def read(request: ConsoleRequest, connection: Connection, row: Row) -> Values | Refusal:
-        values = await form.values(request, connection, row) if action.is_offered(row) else NOT_FOUND
+        if not action.is_offered(row):
+            return NOT_FOUND
+        values = await form.values(request, connection, row) if form.values else {}
         if isinstance(values, Refusal):
             return values
         hidden = {"next": own_page(request.query.get("next")), paging.AFTER: paging.cursor_of(request)}
@@ -164,15 +161,14 @@ async def _show(action: Action, form: Form, request: ConsoleRequest) -> Answer:
 
 async def _run(action: Action, request: ConsoleRequest) -> Answer:
     """Run the flow with the values of the form."""
-    async with request.database.connection() as connection:
-        row = await action.subject.find(connection, request)
+    row = await action.subject.of_path(request)
     if row is None or not action.is_offered(row):
         return request.refused(NOT_FOUND)
     given = _given(action, request.form, row)
     faults = [each for each in given.values() if isinstance(each, Fault)]
     named = (request.param_id(f"{action.subject.name}_id"),) if action.subject.read else ()
     arguments = [given] if action.edits else given.values()
-    result = refused(*faults) if faults else await run(request, action.flow, *named, *arguments)
+    result = refused(*faults) if faults else await request.run(action.flow, *named, *arguments)
     after = own_page(request.form.get("next"))
     if isinstance(result, Refusal):
         form = with_query(request.http.path, next=after, after=paging.cursor_of(request))

@@ -18,6 +18,7 @@ from studiogate.domain.money import currency_decimals
 
 MAX_DAYS_AWAY = 3660
 DATES = (EARLIEST_DATE, LATEST_DATE)  # the first and the last one that read_date returns
+NO_DATE = 'must be a date such as "2026-12-24"'
 
 
 def as_id(text: str | None) -> UUID | None:

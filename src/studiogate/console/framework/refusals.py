@@ -110,7 +110,6 @@ def shown(refusal: Refusal, fields: Mapping[str, object], resolution: Resolution
     return ShownRefusal(refusal.code.value, text, faults, tuple(others), resolution)
 
 
-RESUMABLE = frozenset({Code.SESSION_ENDED, Code.PASSWORD_REQUIRED})
 SECRET_FIELDS = frozenset({"password", "new_password", "current_password", "code"})
 # htmx puts the question into the dialog, and the page's own form stays as it is.
 IN_DIALOG: Sequence[Header] = (
@@ -118,22 +117,16 @@ IN_DIALOG: Sequence[Header] = (
     (b"hx-reswap", b"innerHTML"),
     (b"hx-trigger-after-swap", b"askAgain"),
 )
-Fields = Sequence[tuple[str, str]]
-_PAGES = {Code.SESSION_ENDED: "account/resume_session.html", Code.PASSWORD_REQUIRED: "account/resume_password.html"}
-_DIALOGS = {Code.SESSION_ENDED: "account/_ask_sign_in.html", Code.PASSWORD_REQUIRED: "account/_ask_password.html"}
+# The templates that ask: as a page, and as a dialog for pages with htmx.
+QUESTIONS: Mapping[Code, tuple[str, str]] = MappingProxyType(
+    {
+        Code.SESSION_ENDED: ("account/resume_session.html", "account/_ask_sign_in.html"),
+        Code.PASSWORD_REQUIRED: ("account/resume_password.html", "account/_ask_password.html"),
+    }
+)
 
 
-def page_of(refusal: Refusal) -> str:
-    """Return the template of the page that asks."""
-    return _PAGES[refusal.code]
-
-
-def dialog_of(refusal: Refusal) -> str:
-    """Return the template of the dialog that asks, for pages with htmx."""
-    return _DIALOGS[refusal.code]
-
-
-def packed(fields: Fields) -> str:
+def packed(fields: Sequence[tuple[str, str]]) -> str:
     """Return the fields of a form as the text of one hidden field."""
     return json.dumps([[name, value] for name, value in fields if name not in SECRET_FIELDS], ensure_ascii=False)
 

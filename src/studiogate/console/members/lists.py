@@ -18,7 +18,7 @@ from studiogate.storage.member_list import MemberFilters, MemberPage
 from studiogate.web.response import Answer
 
 
-@page("GET", "/members", Permission.MEMBERS)
+@page("/members", Permission.MEMBERS)
 async def members(request: ConsoleRequest) -> Answer:
     filters = _filters(request, request.query.get("status"), request.query.get("location"))
     async with request.database.connection() as connection:
@@ -27,13 +27,13 @@ async def members(request: ConsoleRequest) -> Answer:
     return _show(request, filters, found, "")
 
 
-@page("GET", "/members/search", Permission.MEMBERS)
+@page("/members/search", Permission.MEMBERS)
 async def reload_search(request: ConsoleRequest) -> Answer:
     """Lead to the list: the results of a search have no address."""
     return request.redirect(PATH)
 
 
-@action("POST", "/members/search", Permission.MEMBERS)
+@action("/members/search", Permission.MEMBERS)
 async def search(request: ConsoleRequest) -> Answer:
     """Show the members that a text describes; without a text, the list."""
     form = request.form

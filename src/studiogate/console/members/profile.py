@@ -30,12 +30,10 @@ def address(member_id: UUID | str, section: str = "") -> str:
 
 async def no_member(request: ConsoleRequest) -> Answer:
     """Lead from a member that was merged to the one that is kept; else there is no such page."""
-    member_id = request.param_id("member_id")
-    if member_id is not None:
-        async with request.database.connection() as connection:
-            kept = await storage.merged_into(connection, request.access, member_id)
-        if kept is not None:
-            return request.redirect(address(kept), toast="These two profiles were merged.")
+    async with request.database.connection() as connection:
+        kept = await storage.merged_into(connection, request.access, request.param_id("member_id"))
+    if kept is not None:
+        return request.redirect(address(kept), toast="These two profiles were merged.")
     return request.not_found()
 
 

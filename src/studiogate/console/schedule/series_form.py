@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 from studiogate.console.framework.formats import counted, full_date
 from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import (
     CHOICES,
     SWITCHES,
@@ -21,12 +20,10 @@ from studiogate.console.schedule.class_form import (
 )
 from studiogate.console.schedule.class_pages import class_path, week_of_class
 from studiogate.console.schedule.confirm import Question, ask, done, warning_texts
-from studiogate.domain.access import Access
 from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.flows.schedule import series as flow
 from studiogate.flows.schedule.series import SavedSeries, SeriesChange
-from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import classes
 from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.web.response import Answer
@@ -40,7 +37,8 @@ NO_WEEKDAY = Fault(("weekdays",), "value_error", "Choose at least one weekday.")
 
 
 def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
-    """Return the values that were typed, by the names of the flows' fields; the flow says what is wrong with them."""
+    """Return the values that were typed, by the names of the flows' fields; of a stored series, those of the fields
+    that somebody changed in the form. The flow says what is wrong with them."""
     values: dict[str, object] = {name: form.get(name, "").strip() or None for name in ("description", *CHOICES)}
     values |= {name: name in form for name in SWITCHES}
     values |= {name: number(form.get(name, "")) for name in ("capacity", "minutes", "every_weeks")}
@@ -50,11 +48,8 @@ def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
         "local_start": form.get("start", ""),
         "last_date": form.get("last_date") or None,
     }
-    return {**values, "first_date": form.get("first_date", "")} if new else _touched(values, form)
-
-
-def _touched(values: dict[str, object], form: Mapping[str, str]) -> dict[str, object]:
-    """Return the values of the fields that somebody changed in the form."""
+    if new:
+        return {**values, "first_date": form.get("first_date", "")}
     same = untouched(form, FIELDS)
     others: dict[str, tuple[str, ...]] = {"local_start": ("start",), "weekdays": WEEKDAYS}
     return {name: value for name, value in values.items() if not same.issuperset(others.get(name, (name,)))}
@@ -93,9 +88,6 @@ def dates_text(row: Mapping[str, Any], today: date) -> str:
     begins = f"from {full_date(row['first_date'])}" if row["first_date"] > today else ""
     ends = f"until {full_date(row['last_date'])}" if row["last_date"] else ""
     return " ".join(part for part in (begins, ends) if part)
-
-
-# Changes of a series from the form of one of its classes or from its own: ask first, then change.
 
 
 class SeriesQuestion(NamedTuple):
@@ -141,11 +133,8 @@ async def ask_about_series(request: ConsoleRequest, found: ClassDetails, form: C
 async def change_series(request: ConsoleRequest, wanted: SeriesQuestion) -> Answer:
     """Carry a change out if it was confirmed, else show what it would do."""
     confirmed = "confirmed" in request.form
-
-    async def change(connection: Connection, access: Access) -> SavedSeries | Refusal:
-        return await flow.change(connection, access, wanted.series_id, wanted.change)
-
-    outcome = await (run(request, change) if confirmed else try_out(request, change))
+    carry_out = request.run if confirmed else request.try_out
+    outcome = await carry_out(flow.change, wanted.series_id, wanted.change)
     if isinstance(outcome, Refusal):
         return request.refused(to_form_fields(outcome), wanted.back)
     if confirmed:
