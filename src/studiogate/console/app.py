@@ -11,7 +11,7 @@ from studiogate.console import navigation, screens
 from studiogate.console.framework import checks, csrf, refusals, templating
 from studiogate.console.framework.page import PREFIX, Audience, Route
 from studiogate.console.framework.refusals import shown
-from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest, Refused, is_own_path
+from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest, Refused, own_page
 from studiogate.domain.ids import parse_id
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.staff_flow import RepeatedFormError, first_location, note_location
@@ -39,8 +39,6 @@ log = structlog.get_logger()
 
 
 class ConsoleExchange(Exchange):
-    """A request of a member of staff."""
-
     __slots__ = ("console",)
 
     def __init__(self, request: Request, runtime: Runtime) -> None:
@@ -210,13 +208,10 @@ async def _repeated(console: ConsoleRequest) -> Answer:
     if console.is_fragment:
         return Answer(200, b"", ((b"hx-refresh", b"true"),))
     location = await first_location(console.database, console.access)
-    return console.redirect(location or _referring_page(console.http), toast=REPEATED)
-
-
-def _referring_page(request: Request) -> str:
-    referrer = urlsplit(request.headers.get(b"referer", b"").decode("latin-1"))
-    location = referrer.path + (f"?{referrer.query}" if referrer.query else "")
-    return location if is_own_path(location) else "/console/"
+    if location is None:
+        referrer = urlsplit(console.http.headers.get(b"referer", b"").decode("latin-1"))
+        location = own_page(referrer.path + (f"?{referrer.query}" if referrer.query else ""))
+    return console.redirect(location or "/console/", toast=REPEATED)
 
 
 async def _note_location(console: ConsoleRequest, answer: Answer) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.console.framework import paging
-from studiogate.console.framework.paging import rows_of
+from studiogate.console.framework.paging import Rows, rows_of
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
@@ -34,14 +34,7 @@ class Offer(NamedTuple):
     gives_membership: bool
 
 
-class Offers(NamedTuple):
-    """A page of offers by name; ``next`` is the cursor of the next page."""
-
-    rows: list[Offer]
-    next: str | None
-
-
-async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayClass | None = None) -> Offers:
+async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayClass | None = None) -> Rows[Offer]:
     """Return a page of what the person can sell, or only of what is sold where a class takes place and covers it."""
     location_id = None if class_ is None else class_.location_id
     access: Access = request.access if location_id is None else request.access.within([location_id])
@@ -64,7 +57,7 @@ async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayCl
         if price["active"] and price["currency"] == request.frame.currency
         if class_ is None or covers(limits[UUID(price["id"])], class_)
     ]
-    return Offers(offers, found.next)
+    return Rows(offers, found.next)
 
 
 def _places(limits: PriceLimits, names: Mapping[UUID, str]) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The button that resolves a reason why somebody cannot book, check in or be promoted."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
@@ -14,20 +13,18 @@ from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import previews
 
 # In few words, for lists; the whole texts are the API's.
-SHORT: Mapping[str, str] = MappingProxyType(
-    {
-        Code.NO_ACTIVE_MEMBERSHIP: "no active membership",
-        Code.MEMBERSHIP_PAUSED: "membership paused",
-        Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: "membership not valid here",
-        Code.INSUFFICIENT_CREDITS: "no credits left",
-        Code.WAIVER_REQUIRED: "waiver missing",
-        Code.MEMBER_SUSPENDED: "suspended",
-        Code.BOOKING_LIMIT_REACHED: "daily limit reached",
-        Code.OVERLAPPING_BOOKING: "has another class then",
-        Code.SPOT_REQUIRED: "no spot left",
-        Code.CLASS_STARTED: "class has started",
-    }
-)
+SHORT: Mapping[str, str] = {
+    Code.NO_ACTIVE_MEMBERSHIP: "no active membership",
+    Code.MEMBERSHIP_PAUSED: "membership paused",
+    Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: "membership not valid here",
+    Code.INSUFFICIENT_CREDITS: "no credits left",
+    Code.WAIVER_REQUIRED: "waiver missing",
+    Code.MEMBER_SUSPENDED: "suspended",
+    Code.BOOKING_LIMIT_REACHED: "daily limit reached",
+    Code.OVERLAPPING_BOOKING: "has another class then",
+    Code.SPOT_REQUIRED: "no spot left",
+    Code.CLASS_STARTED: "class has started",
+}
 
 
 class ResolutionLinks(NamedTuple):

@@ -21,12 +21,7 @@ from studiogate.web.response import Answer, Header
 SHARED = Path(__file__).parent / "static"
 FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 CSS = b"text/css; charset=utf-8"
-_CONTENT_TYPES = {
-    ".css": CSS,
-    ".js": b"text/javascript; charset=utf-8",
-    ".svg": b"image/svg+xml",
-    ".png": b"image/png",
-}
+_CONTENT_TYPES = {".css": CSS, ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml", ".png": b"image/png"}
 
 
 class StaticAssets:
@@ -48,7 +43,6 @@ class StaticAssets:
         return f"{self._prefix}{self._digest}/{name}"
 
     def find(self, path: str, *, zipped: bool) -> Answer | None:
-        """Return the file at an address, or None if there is none."""
         digest, _, name = path.removeprefix(self._prefix).partition("/")
         if not path.startswith(self._prefix) or digest != self._digest or name not in self._files:
             return None
@@ -119,7 +113,6 @@ class Themes:
         return f"{self._prefix}{colours.hex_digits(colour)}.css"
 
     def find(self, path: str) -> Answer | None:
-        """Return the stylesheet at an address, or None if the address is of another kind."""
         found = self._path.fullmatch(path)
         return Answer(200, self._css(found[1]), ((b"content-type", CSS), FOREVER)) if found else None
 

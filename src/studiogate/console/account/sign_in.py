@@ -37,7 +37,6 @@ def with_session(request: ConsoleRequest, started: Started, location: str) -> An
 
 
 def session_cookies(request: ConsoleRequest, token: str) -> tuple[Header, Header]:
-    """Return the cookies of a session that was just started, and of its device."""
     secure = request.secure
     return cookies.session(token, secure=secure), cookies.device(request.device, secure=secure)
 

@@ -77,7 +77,6 @@ async def promote(request: ConsoleRequest) -> Answer:
 
 
 def override_of(request: ConsoleRequest) -> Override:
-    """Return whether the form overrides rules, with its reason."""
     if request.form.get("override") != "on":
         return NO_OVERRIDE
     return Override(wanted=True, reason=request.form.get("reason", "").strip() or None)

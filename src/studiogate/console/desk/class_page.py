@@ -45,7 +45,6 @@ async def show(request: ConsoleRequest) -> Answer:
 @page("/classes/{class_id}/roster", Permission.ATTENDANCE)
 @about(panels.card_of_path)
 async def roster(request: ConsoleRequest, card: ClassCard) -> Answer:
-    """Show the roster as a sheet to print."""
     if not panels.sees_people(request, card.class_):
         return request.not_found()
     async with request.database.connection() as connection:

@@ -52,7 +52,6 @@ class Streams:
         return self.total < MAX_STREAMS and self._of_account[account_id] < MAX_OF_ACCOUNT
 
     def open(self, account_id: UUID) -> bool:
-        """Take a place, if there is one."""
         if not self.has_place(account_id):
             return False
         self._of_account[account_id] += 1

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -26,27 +25,25 @@ from studiogate.storage.schedule.day import DayClass
 # The lines of a class's history: who booked, cancelled, was promoted, by which partner or person.
 
 AUTOMATIC = "automatic"
-_MARKS: Mapping[str, str] = MappingProxyType(
-    {
-        "booking.check_in": "checked in",
-        "booking.check_in_undone": "check-in undone",
-        "booking.no_show": "marked as no-show",
-        "booking.no_show_undone": "no-show undone",
-    }
-)
-_CANCELLATIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "standard": "cancelled",
-        "late": "cancelled late",
-        "graced": "cancelled late, graced",
-        "studio": "cancelled by the studio",
-        "class_cancelled": "cancelled with the class",
-        "waitlist_left": "left the waitlist",
-    }
-)
-_CLASS_ACTIONS: Mapping[str, str] = MappingProxyType(
-    {"class.cancel": "Class cancelled", "class.create": "Class created", "class.capacity": "Capacity changed"}
-)
+_MARKS: Mapping[str, str] = {
+    "booking.check_in": "checked in",
+    "booking.check_in_undone": "check-in undone",
+    "booking.no_show": "marked as no-show",
+    "booking.no_show_undone": "no-show undone",
+}
+_CANCELLATIONS: Mapping[str, str] = {
+    "standard": "cancelled",
+    "late": "cancelled late",
+    "graced": "cancelled late, graced",
+    "studio": "cancelled by the studio",
+    "class_cancelled": "cancelled with the class",
+    "waitlist_left": "left the waitlist",
+}
+_CLASS_ACTIONS: Mapping[str, str] = {
+    "class.cancel": "Class cancelled",
+    "class.create": "Class created",
+    "class.capacity": "Capacity changed",
+}
 _CLASS_FIELDS = frozenset(
     {"title", "start_time", "end_time", "capacity", "room_id", "instructor_id", "class_type_id", "visible", "policy"}
 )
@@ -166,13 +163,11 @@ class Panel(NamedTuple):
 
 
 async def find_card(connection: Connection, request: ConsoleRequest, class_id: UUID) -> ClassCard | None:
-    """Return a class, if the person may see it."""
     found = await day.find_class(connection, request.access, class_id)
     return None if found is None else views.card_of(found)
 
 
 async def card_of_path(request: ConsoleRequest) -> ClassCard | None:
-    """Return the class that the path names, if the person may see it."""
     async with request.database.connection() as connection:
         return await find_card(connection, request, request.param_id("class_id"))
 
@@ -206,7 +201,6 @@ async def read_panel(connection: Connection, request: ConsoleRequest, card: Clas
 async def read_row(
     connection: Connection, request: ConsoleRequest, card: ClassCard, booking_id: UUID
 ) -> SeatRow | None:
-    """Return one line of the roster."""
     class_ = card.class_
     situation = await read.find_class(connection, request.access, class_.id)
     seats = await roster.seats_of_class(connection, request.access, class_.id, class_.start_time, booking_id)

@@ -28,8 +28,6 @@ class Badge(NamedTuple):
 
 
 class ClassCard(NamedTuple):
-    """A class in the list of the day."""
-
     class_: DayClass
     status: ClassStatus
     badges: tuple[Badge, ...]
@@ -53,8 +51,6 @@ def _percentage(part: int, whole: int) -> int:
 
 
 class SeatRow(NamedTuple):
-    """A line of the roster."""
-
     seat: Seat
     warnings: tuple[RosterWarning, ...]
     badges: tuple[Badge, ...]
@@ -252,7 +248,6 @@ def duration(minutes: int) -> str:
 
 
 def late_cancellation(policy: Policy, currency: str) -> str:
-    """Say what a late cancellation costs."""
     if not policy.cancellation_window_minutes:
         return "Cancelling is free until the class starts."
     when = f"Cancelling later than {duration(policy.cancellation_window_minutes)} before the start"
@@ -276,7 +271,6 @@ def late_cancellation(policy: Policy, currency: str) -> str:
 
 
 def waitlist_text(policy: Policy) -> str:
-    """Say how waiting members get a free seat."""
     if policy.waitlist_mode is WaitlistMode.OFF:
         return "Nobody can wait for a seat in this class."
     if policy.waitlist_mode is WaitlistMode.MANUAL:

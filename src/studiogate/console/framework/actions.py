@@ -54,12 +54,10 @@ class Subject:
         return await self.read(connection, request.access, request.param_id(f"{self.name}_id"))
 
     async def of_path(self, request: ConsoleRequest) -> Row | None:
-        """Return the row that the path names."""
         async with request.database.connection() as connection:
             return await self.find(connection, request)
 
     def shown(self, row: Row) -> Values:
-        """Return what templates get about a row."""
         return {self.name: row, "base": self.address(row), "label": self.label(row), **self.values}
 
 
@@ -84,7 +82,6 @@ def page_of(subject: Subject, path: str, needs: Permission, template: str) -> Ca
 async def show_about(
     request: ConsoleRequest, subject: Subject, template: str, read: ValuesReader, **more: object
 ) -> Answer:
-    """Show a page about the row that the path names."""
     async with request.database.connection() as connection:
         row = await subject.find(connection, request)
         values = None if row is None else await read(request, connection, row)
@@ -160,7 +157,6 @@ async def _show(action: Action, form: Form, request: ConsoleRequest) -> Answer:
 
 
 async def _run(action: Action, request: ConsoleRequest) -> Answer:
-    """Run the flow with the values of the form."""
     row = await action.subject.of_path(request)
     if row is None or not action.is_offered(row):
         return request.refused(NOT_FOUND)
@@ -173,11 +169,17 @@ async def _run(action: Action, request: ConsoleRequest) -> Answer:
     if isinstance(result, Refusal):
         form = with_query(request.http.path, next=after, after=paging.cursor_of(request))
         back = form if action.form else after or action.subject.address(row)
-        return request.refused(_by_input(result), back, action.resolve(request, row, result))
+        # The faults of a JSON body name its fields; here these are the inputs of the form.
+        by_input = [each._replace(loc=each.loc[each.loc[:1] == ("body",) :]) for each in result.faults]
+        return request.refused(replace(result, faults=by_input), back, action.resolve(request, row, result))
     done = Done(request, row, given, result)
     leads_to = action.leads_to(done) if action.leads_to else action.subject.address(row)
     text = action.toast.format_map(row) if isinstance(action.toast, str) else action.toast(done)
-    return request.go_to(after or leads_to, text, _undo(action, done))
+    if isinstance(action.undo, str):
+        undo = UndoAction(f"{request.http.path.rpartition('/')[0]}/{action.undo}") if action.undo else None
+    else:
+        undo = action.undo(done)
+    return request.go_to(after or leads_to, text, undo)
 
 
 def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, object]:
@@ -187,15 +189,3 @@ def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, objec
     same = untouched(form, [each.name for each in action.inputs])
     changed = [each for each in action.inputs if each.name in form and each.name not in same]
     return {each.name: each.read(each.name, form[each.name], row) for each in changed}
-
-
-def _by_input(refusal: Refusal) -> Refusal:
-    """Return a refusal whose faults name the inputs of the form, not the members of a JSON body."""
-    faults = [each._replace(loc=each.loc[1:]) if each.loc[:1] == ("body",) else each for each in refusal.faults]
-    return replace(refusal, faults=faults)
-
-
-def _undo(action: Action, done: Done) -> UndoAction | None:
-    if not isinstance(action.undo, str):
-        return action.undo(done)
-    return UndoAction(f"{done.request.http.path.rpartition('/')[0]}/{action.undo}") if action.undo else None

@@ -79,7 +79,6 @@ def _is_taken(buckets: Buckets, key: str, limit: Limit) -> bool:
 
 
 async def person_of_token(runtime: Runtime, request: Request, token: str) -> Person | None:
-    """Return who has the session with this token."""
     signed_in = await sessions.resolve(runtime.database, token, origin_of(request))
     if isinstance(signed_in, Refusal):
         return None
@@ -130,6 +129,5 @@ def with_form(access: Access, form: Posted) -> Access:
 
 
 def sign_in_location(request: Request) -> str:
-    """Return the page to sign in, with the page to return to."""
     wanted = request.path + (f"?{request.query_text}" if request.query_text else "")
     return "/console/sign-in" + ("" if wanted in ("/console", "/console/") else f"?next={quote(wanted, safe='')}")

@@ -18,12 +18,7 @@ from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.members import erase as erasing
 from studiogate.flows.members import merge as merging
 from studiogate.storage import member_profile, member_search, person_merge
-from studiogate.storage.db.pool import (
-    Connection,
-    DatabaseUnavailableError,
-    OverloadedError,
-    TransactionConflictError,
-)
+from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.storage.member_list import MemberFilters
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.response import Answer

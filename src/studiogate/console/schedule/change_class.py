@@ -222,7 +222,6 @@ def _effects_of_cancelling(members: Sequence[AffectedMember]) -> list[str]:
 @action("/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
 @about(read_class)
 async def cancel_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
-    """Cancel a class with all its bookings."""
     class_id, reason = found.row["id"], request.form.get("reason", "").strip() or None
     outcome = await request.run(staff.cancel_class, class_id, reason)
     if isinstance(outcome, Refusal):

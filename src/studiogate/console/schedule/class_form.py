@@ -133,7 +133,6 @@ def number(text: str) -> int | str | None:
 
 
 def to_form_fields(refusal: Refusal) -> Refusal:
-    """Return a refusal whose faults name the fields of the form."""
     return renamed_faults(refusal, FIELD_OF)
 
 

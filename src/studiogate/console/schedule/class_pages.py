@@ -59,7 +59,6 @@ def options_of(choices: Choices, row: Mapping[str, Any]) -> Options:
 
 
 async def read_choices(request: ConsoleRequest, location_id: UUID) -> Choices:
-    """Return what a class at a location can have."""
     async with request.database.connection() as connection:
         return await week.read_choices(connection, request.access, location_id)
 

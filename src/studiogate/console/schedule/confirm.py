@@ -36,7 +36,6 @@ class Question(NamedTuple):
 
 
 def ask(request: ConsoleRequest, question: Question) -> Answer:
-    """Show a question."""
     members, unnamed = question.members[:NAMED], max(0, len(question.members) - NAMED)
     return request.render("schedule/confirm.html", question=question, members=members, unnamed=unnamed)
 

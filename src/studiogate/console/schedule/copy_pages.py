@@ -53,7 +53,6 @@ async def preview_copy(request: ConsoleRequest, week: Week) -> Answer:
 @action("/schedule/copy", Permission.SCHEDULE)
 @about(week_of_form)
 async def copy_week(request: ConsoleRequest, week: Week) -> Answer:
-    """Copy the week that was previewed."""
     target = read_date(request.form.get("target"))
     back = with_query(f"{PATH}/copy", location=week.place.id, week=week.days.first)
     if target is None:

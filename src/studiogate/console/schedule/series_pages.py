@@ -14,8 +14,9 @@ from studiogate.console.schedule.class_form import typed_before
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_fields
 from studiogate.console.schedule.confirm import Question, ask, conflict_texts, done
 from studiogate.console.schedule.series_form import (
+    CHANGE,
     FIELDS,
-    SeriesQuestion,
+    ChangeToAsk,
     change_series,
     dates_text,
     given_series,
@@ -130,8 +131,8 @@ async def save_series(request: ConsoleRequest, found: _Found) -> Answer:
     change = SeriesChange(read_series_form(request.form, new=False), since)
     title = f"Change the classes from {since} on?" if since else "Change all classes to come?"
     name = str(change.values.get("title", found.row["title"]))
-    wanted = SeriesQuestion(found.row["id"], change, title, name, found.path, back, found.list_href, fields, found.zone)
-    return await change_series(request, wanted)
+    question = Question(title, name, found.path, CHANGE, back, fields)
+    return await change_series(request, ChangeToAsk(found.row["id"], change, question, found.list_href, found.zone))
 
 
 @page("/schedule/series/{series_id}/end", Permission.SCHEDULE)

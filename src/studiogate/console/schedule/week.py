@@ -24,10 +24,7 @@ from studiogate.web.response import Answer
 
 PATH = "/console/schedule"
 HOURS = timedelta(hours=24)
-CLASHES = {
-    WarningCode.ROOM_DOUBLE_BOOKED: "room clash",
-    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "instructor clash",
-}
+CLASHES = {WarningCode.ROOM_DOUBLE_BOOKED: "room clash", WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "instructor clash"}
 
 
 class View(StrEnum):
@@ -144,24 +141,16 @@ def resources_of(classes: Iterable[WeekClass], rooms: Iterable[Any], instructors
     return Resources(tuple(found_rooms.items()), tuple(found_instructors.items()))
 
 
-class WeekRows(NamedTuple):
-    """What storage knows about a week."""
-
-    classes: Sequence[WeekClass]
-    elsewhere: Sequence[Slot]
-    closures: Sequence[Closure]
-
-
-def shown_days(week: Week, rows: WeekRows, resources: Resources) -> list[ShownDay]:
-    """Return the seven days with their classes in local time."""
+def shown_days(
+    week: Week, classes: Sequence[WeekClass], elsewhere: Sequence[Slot], closures: Sequence[Closure], shown: Resources
+) -> list[ShownDay]:
+    """Return the seven days with their classes in local time, and how they clash, also with those elsewhere."""
     now, zone = clock.now(), week.zone
-    slots = [each.slot for each in rows.classes if each.status == "scheduled"]
-    clashes = double_booked([*slots, *rows.elsewhere])
-    positions: list[dict[UUID | None, int]]
-    positions = [{row_id: index for index, (row_id, _) in enumerate(rows)} for rows in resources]
-    rooms, instructors = positions
+    clashes = double_booked([*(each.slot for each in classes if each.status == "scheduled"), *elsewhere])
+    rooms: dict[UUID | None, int] = {row_id: index for index, (row_id, _) in enumerate(shown.rooms)}
+    instructors: dict[UUID | None, int] = {row_id: index for index, (row_id, _) in enumerate(shown.instructors)}
     by_day: dict[date, list[ShownClass]] = {}
-    for each in rows.classes:
+    for each in classes:
         local = each.start_time.astimezone(zone)
         marks = [CLASHES[code] for code in sorted(clashes.get(each.id, ()))]
         places = (rooms.get(each.room_id), instructors.get(each.instructor_id))
@@ -169,7 +158,7 @@ def shown_days(week: Week, rows: WeekRows, resources: Resources) -> list[ShownDa
     today = now.astimezone(zone).date()
     days = []
     for day in (week.days.first + timedelta(days=number) for number in range(7)):
-        reasons = [each.reason for each in rows.closures if day in each.days]
+        reasons = [each.reason for each in closures if day in each.days]
         closed = (f"Closed: {reasons[0]}" if reasons[0] else "Closed") if reasons else None
         days.append(ShownDay(day, day == today, closed, _clocks(day, zone), by_day.get(day, ())))
     return days
@@ -234,7 +223,7 @@ async def show_week(request: ConsoleRequest, week: Week) -> Answer:
         choices = await storage.read_choices(connection, access, place_id)
     classes = found[:MAX_CLASSES]
     resources = resources_of(classes, choices.rooms, choices.instructors if own is None else ())
-    days = shown_days(week, WeekRows(classes, elsewhere, closures), resources)
+    days = shown_days(week, classes, elsewhere, closures, resources)
     return request.render(
         "schedule/week.html",
         week=week,

@@ -49,8 +49,6 @@ class _ReplacedError(Exception):
 
 @dataclass(slots=True)
 class _Report:
-    """What is found while the import runs."""
-
     kept: ImportFile
     state: State
     changes: BinaryIO

@@ -89,7 +89,7 @@ class Acceptance(NamedTuple):
 
 async def accept_invitation(visit: Visit, token: str, given: Acceptance) -> Started | Refusal:
     """Set the name and the password of an invited account, and sign it in. The link is used up."""
-    account = await _account_of_link(visit, token, Purpose.INVITATION)
+    account = await account_of_link(visit, token, Purpose.INVITATION)
     if isinstance(account, Refusal):
         return account
     faults = [*name_faults(given.name), *await _password_faults(visit, account.id, account.email, given.password)]
@@ -119,7 +119,7 @@ async def request_reset(visit: Visit, email: str) -> Refusal | None:
 
 async def reset_password(visit: Visit, token: str, password: str) -> Refusal | None:
     """Set a new password by a reset link. All sessions and links of the account end; a second factor stays."""
-    account = await _account_of_link(visit, token, Purpose.RESET)
+    account = await account_of_link(visit, token, Purpose.RESET)
     if isinstance(account, Refusal):
         return account
     if faults := await _password_faults(visit, account.id, account.email, password):
@@ -147,7 +147,10 @@ async def change_password(visit: Visit, signed_in: SignedIn, current: str | None
         return attempt
     async with visit.database.connection() as connection:
         account = await accounts.read(connection, session.account_id)
-    if account is None or not await _knows_password(account, current):
+    if account is None:
+        return Refusal(Code.SIGN_IN_FAILED)
+    stored = account.password_hash
+    if not (current is None if stored is None else await is_password(stored, current or "")):
         return Refusal(Code.SIGN_IN_FAILED)
     password_hash = await hash_password(new)
     async with visit.database.transaction() as connection:
@@ -172,13 +175,8 @@ async def _password_faults(visit: Visit, account_id: UUID, email: str, password:
     return await in_a_thread(lambda: password_faults(password, email, names))
 
 
-async def _knows_password(account: Account, current: str | None) -> bool:
-    if account.password_hash is None:
-        return current is None
-    return await is_password(account.password_hash, current or "")
-
-
-async def _account_of_link(visit: Visit, token: str, purpose: Purpose) -> Account | Refusal:
+async def account_of_link(visit: Visit, token: str, purpose: Purpose) -> Account | Refusal:
+    """Return the account of a one-time link that can be used for a purpose."""
     async with visit.database.connection() as connection:
         link = await open_link(connection, token, purpose)
         account = None if isinstance(link, Refusal) else await accounts.read(connection, link.account_id)
@@ -195,7 +193,6 @@ async def _lock_with_link(connection: Connection, account: Account, token: str, 
 
 
 def name_faults(name: str) -> list[Fault]:
-    """Return what is wrong with the name of a person."""
     if not name.strip():
         return [Fault(("name",), "string_too_short", "String should have at least 1 character")]
     fault = name_fault(name)
