@@ -9,9 +9,8 @@ address (docs/decisions/0018).
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+from studiogate.console.framework import Audience, ConsoleRequest, action, page
 from studiogate.console.framework.formats import day_and_time
-from studiogate.console.framework.page import Audience, action, page
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_search
 from studiogate.storage.console import count_first_rows

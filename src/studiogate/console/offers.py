@@ -7,9 +7,8 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.console.framework import paging
+from studiogate.console.framework import ConsoleRequest, paging
 from studiogate.console.framework.paging import Rows, rows_of
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
 from studiogate.domain.memberships import Interval, RecurringPrice, choose_price

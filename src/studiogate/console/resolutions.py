@@ -5,8 +5,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework import ConsoleRequest, Resolution
 from studiogate.domain.bookings.overrides import ENTITLEMENT
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -38,17 +37,13 @@ class ResolutionLinks(NamedTuple):
 def at_the_desk(class_id: UUID, member_id: UUID) -> ResolutionLinks:
     """Return the ways from a class: its drawers, which continue with the booking."""
     drawers, query = f"/console/classes/{class_id}", f"?member={member_id}"
-    return ResolutionLinks(f"{drawers}/walk-in{query}", f"{drawers}/waiver{query}", _profile(member_id))
+    return ResolutionLinks(f"{drawers}/walk-in{query}", f"{drawers}/waiver{query}", f"/console/members/{member_id}")
 
 
 def from_profile(member_id: UUID, back: str) -> ResolutionLinks:
     """Return the ways from a member's profile; a sale leads back to the booking."""
-    profile = _profile(member_id)
+    profile = f"/console/members/{member_id}"
     return ResolutionLinks(f"{profile}/sell?{urlencode({'next': back})}", f"{profile}/form-link", profile)
-
-
-def _profile(member_id: UUID) -> str:
-    return f"/console/members/{member_id}"
 
 
 def short_text(code: str) -> str:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from studiogate.console.framework.page import action, page
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework import ConsoleRequest, action, page
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff.tokens import link_path

@@ -114,10 +114,9 @@ class Themes:
 
     def find(self, path: str) -> Answer | None:
         found = self._path.fullmatch(path)
-        return Answer(200, self._css(found[1]), ((b"content-type", CSS), FOREVER)) if found else None
-
-    def _css(self, digits: str) -> bytes:
-        """Return the tokens in the form of tokens.css: one value for light pages and one for dark pages."""
-        shades = zip(self._tokens, colours.light(digits), colours.dark(digits), strict=False)
+        if found is None:
+            return None
+        # In the form of tokens.css: one value for light pages and one for dark pages.
+        shades = zip(self._tokens, colours.light(found[1]), colours.dark(found[1]), strict=False)
         tokens = (f"{name}:var(--light,{colours.css(a)}) var(--dark,{colours.css(b)})" for name, a, b in shades)
-        return f":root{{{';'.join(tokens)}}}\n".encode()
+        return Answer(200, f":root{{{';'.join(tokens)}}}\n".encode(), ((b"content-type", CSS), FOREVER))

@@ -4,9 +4,7 @@ too."""
 from typing import Any
 
 from studiogate.console.account.sign_in import HOME, refused_signed_out, visit_of, with_session
-from studiogate.console.framework.page import Audience, about, action, page
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ORIGIN_ONLY, ConsoleRequest
+from studiogate.console.framework import ORIGIN_ONLY, Audience, ConsoleRequest, about, action, page, shown, status_of
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import passwords

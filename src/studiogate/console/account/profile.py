@@ -6,11 +6,8 @@ import segno
 from markupsafe import Markup
 
 from studiogate.console.account.sign_in import session_cookies, visit_of
-from studiogate.console.framework import cookies
-from studiogate.console.framework.page import Audience, action, page
+from studiogate.console.framework import Audience, ConsoleRequest, action, cookies, own_page, page, shown, status_of
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest, own_page
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.staff import passwords, sessions
 from studiogate.flows.staff import second_factor as flow

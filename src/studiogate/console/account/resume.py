@@ -4,11 +4,8 @@ import json
 from typing import Any
 
 from studiogate.console.account.sign_in import session_cookies, visit_of
-from studiogate.console.framework import csrf, refusals
+from studiogate.console.framework import Audience, ConsoleRequest, action, csrf, is_own_path, refusals, shown, status_of
 from studiogate.console.framework.checks import person_of_token
-from studiogate.console.framework.page import Audience, action
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest, is_own_path
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.staff import sign_in as flow
 from studiogate.flows.staff.sign_in import Credentials

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from studiogate.console.framework import cookies
+from studiogate.console.framework import Audience, ConsoleRequest, action, cookies, own_page, page, shown, status_of
 from studiogate.console.framework.checks import origin_of
-from studiogate.console.framework.page import Audience, action, page
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest, own_page
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.tokens import token_hash
 from studiogate.flows.staff import passwords, sessions

@@ -10,10 +10,9 @@ from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard
+from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, own_page, page
 from studiogate.console.framework.formats import counted, day_and_time, local, with_query
-from studiogate.console.framework.page import about, action, page
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
-from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.refusals import Refusal

@@ -3,8 +3,7 @@
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard
-from studiogate.console.framework.page import about, page
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework import ConsoleRequest, about, page
 from studiogate.console.schedule.class_pages import options_of
 from studiogate.domain.staff import Permission
 from studiogate.storage import events

@@ -9,9 +9,8 @@ from uuid import UUID
 from studiogate.console import resolutions
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard, SeatRow
+from studiogate.console.framework import ConsoleRequest, Resolution
 from studiogate.console.framework.formats import money
-from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import ClassStatus

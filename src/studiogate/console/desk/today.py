@@ -9,10 +9,9 @@ from studiogate import clock
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ALL, Place
+from studiogate.console.framework import ConsoleRequest, page
 from studiogate.console.framework.formats import local
-from studiogate.console.framework.page import page
 from studiogate.console.framework.parse import as_id, near_date
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.instants import local_day_bounds
 from studiogate.domain.staff import Permission
 from studiogate.storage import events

@@ -6,9 +6,8 @@ from uuid import UUID
 
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.framework.page import about, action, page
+from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.forms import link_address
 from studiogate.domain.forms.signed_links import LINK_LIFE
 from studiogate.domain.refusals import Refusal

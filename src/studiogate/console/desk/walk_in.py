@@ -12,12 +12,9 @@ from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.booking import override_of
 from studiogate.console.desk.views import ClassCard
-from studiogate.console.framework import paging
+from studiogate.console.framework import ConsoleRequest, Resolution, about, action, page, paging, shown
 from studiogate.console.framework.formats import day_and_time, with_query
-from studiogate.console.framework.page import about, action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.refusals import Resolution, shown
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from studiogate.console.framework import cookies, csrf, posted
 from studiogate.console.framework.page import Audience, Route
-from studiogate.console.framework.posted import Posted, PostedLimits
+from studiogate.console.framework.posted import Posted
 from studiogate.console.framework.request import Person
 from studiogate.domain.access import Access
 from studiogate.domain.addresses import owner_of
@@ -110,7 +110,7 @@ async def read_form(runtime: Runtime, request: Request, person: Person | None, r
         return EXPIRED_PAGE
     body = posted.MAX_ANONYMOUS_BODY if person is None else posted.MAX_BODY
     value = posted.MAX_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAX_VALUE
-    return await posted.read(request, PostedLimits(body, value, with_file=route.takes_file))
+    return await posted.read(request, body, value, with_file=route.takes_file)
 
 
 def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:

@@ -5,13 +5,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from studiogate.console import resolutions
-from studiogate.console.framework import paging
-from studiogate.console.framework.actions import Values, page_of
+from studiogate.console.framework import ConsoleRequest, Values, action, page_of, paging
 from studiogate.console.framework.formats import local, with_query
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.bookings.overrides import Override, can_override
 from studiogate.domain.refusals import NOT_FOUND, Refusal

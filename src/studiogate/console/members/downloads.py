@@ -10,10 +10,8 @@ from tempfile import TemporaryFile
 from urllib.parse import quote
 from uuid import UUID
 
-from studiogate.console.framework.actions import Values, page_of
+from studiogate.console.framework import ConsoleRequest, Values, about, action, page_of
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import about, action
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission

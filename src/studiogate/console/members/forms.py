@@ -3,13 +3,10 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from studiogate.console.framework import paging
-from studiogate.console.framework.actions import Values, page_of, show_about
+from studiogate.console.framework import ConsoleRequest, Values, action, page_of, paging, show_about
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id, read_instant
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.profile import MEMBER, PAGE, address
 from studiogate.domain.fields.documents import CONSENT_TEXTS
 from studiogate.domain.forms.signed_links import LINK_LIFE, Link, link_path, make_link, open_link_secret

@@ -6,10 +6,9 @@ history entry, never in an address: addresses end up in logs of proxies, in the 
 
 from typing import Any
 
+from studiogate.console.framework import ConsoleRequest, action, page
 from studiogate.console.framework.formats import with_query
-from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PATH
 from studiogate.domain.staff import Permission

@@ -6,11 +6,8 @@ again. A form without the word that confirms it is refused before.
 
 import structlog
 
-from studiogate.console.framework.actions import Values, page_of, show_about
+from studiogate.console.framework import ConsoleRequest, Refused, Resolution, Values, action, page_of, show_about
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import action
-from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest, Refused
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission

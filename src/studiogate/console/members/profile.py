@@ -2,10 +2,9 @@
 
 from uuid import UUID
 
-from studiogate.console.framework.actions import Subject, Values, page_of
+from studiogate.console.framework import ConsoleRequest, Subject, Values, page_of
 from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.words import StudioFacts, changes_of
 from studiogate.console.offers import with_renewal

@@ -127,17 +127,15 @@ class StudioFacts(NamedTuple):
 
 
 def changes_of(entry: Mapping[str, object], studio: StudioFacts) -> list[str]:
-    """Return what an entry changed, such as "status: pending → paid"; ids of rows without a name are left out."""
+    """Return what an entry changed, such as "status: pending → paid"."""
     changes = entry["changes"]
     if not isinstance(changes, Mapping):
         return []
-    shown = sorted(filter(_is_shown, changes), key=lambda name: _ORDER.get(name, len(_ORDER)))
+    # Ids of rows without a name say nothing.
+    named = (each for each in changes if each == "location_id" or not each.endswith(("_id", "_ids")))
+    shown = sorted((each for each in named if each not in LEFT_OUT), key=lambda name: _ORDER.get(name, len(_ORDER)))
     texts = (_change(name, changes[name], _reader(name, entry, studio)) for name in shown)
     return [text for text in texts if text is not None]
-
-
-def _is_shown(name: str) -> bool:
-    return name == "location_id" or (name not in LEFT_OUT and not name.endswith(("_id", "_ids")))
 
 
 def _change(name: str, pair: list[object], read: Callable[[object], str]) -> str | None:

@@ -3,10 +3,9 @@ it after a look at who is affected and what they get back."""
 
 from collections.abc import Mapping, Sequence
 
+from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, page
 from studiogate.console.framework.formats import counted, day_and_time
-from studiogate.console.framework.page import about, action, page
 from studiogate.console.framework.posted import SEEN, seen_text
-from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.schedule.class_form import (
     FIELDS,
     ONLY_THIS,

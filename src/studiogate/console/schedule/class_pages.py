@@ -7,10 +7,9 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate import clock
+from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.formats import with_query
-from studiogate.console.framework.page import about, action, page
 from studiogate.console.framework.parse import read_date
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.schedule.class_form import (
     FIELDS,
     ClassForm,

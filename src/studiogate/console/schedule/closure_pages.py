@@ -3,9 +3,8 @@
 from datetime import date, timedelta
 
 from studiogate import clock
+from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, page
 from studiogate.console.framework.formats import counted, full_date, with_query
-from studiogate.console.framework.page import about, action, page
-from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.schedule.class_pages import with_fields
 from studiogate.console.schedule.confirm import Question, ask, done
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form

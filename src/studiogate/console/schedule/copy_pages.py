@@ -2,10 +2,9 @@
 
 from datetime import timedelta
 
+from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.formats import counted, with_query
-from studiogate.console.framework.page import about, action, page
 from studiogate.console.framework.parse import DATES, NO_DATE, read_date
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.schedule.confirm import done
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
 from studiogate.domain.refusals import Code, Refusal

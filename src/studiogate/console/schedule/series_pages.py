@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
+from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.formats import with_query
-from studiogate.console.framework.page import about, action, page
 from studiogate.console.framework.parse import DATES, NO_DATE, read_date
 from studiogate.console.framework.posted import SEEN, seen_text
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.schedule.class_form import typed_before
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_fields
 from studiogate.console.schedule.confirm import Question, ask, conflict_texts, done

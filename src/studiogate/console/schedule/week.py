@@ -9,9 +9,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
-from studiogate.console.framework.page import about, page
+from studiogate.console.framework import ConsoleRequest, about, page
 from studiogate.console.framework.parse import read_date
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.refusals import NOT_FOUND
 from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.schedule.series import Days, local_instant

@@ -8,9 +8,7 @@ from zoneinfo import available_timezones
 
 from studiogate import clock
 from studiogate.console.account.sign_in import refused_signed_out, visit_of, with_session
-from studiogate.console.framework.page import Audience, about, action, page
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ORIGIN_ONLY, ConsoleRequest
+from studiogate.console.framework import ORIGIN_ONLY, Audience, ConsoleRequest, about, action, page, shown, status_of
 from studiogate.domain.access import SCOPE_GRANTS, Scope
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Grant, Permission, Role

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from studiogate.console.framework.page import about, action, page
+from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.paging import AFTER
 from studiogate.console.framework.posted import MAX_FILE
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.set_up.import_preview import ImportToRun, run_import
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.mapping import WrongMappingError
