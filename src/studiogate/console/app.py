@@ -116,7 +116,12 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
             return await self._run_action(console, route)
         refusal = checks.permission_refusal(route, console.person)
         if refusal is not None and refusal.code is Code.SESSION_ENDED:
-            return _sign_in(console)
+            # Where htmx asks for a part of a page, a dialog asks: the page and what was typed in it stay. A stream of
+            # events is refused: a page would be an error in the browser.
+            if console.is_fragment:
+                return console.ask_again(refusal)
+            if console.http.headers.get(b"accept") != STREAM_TYPE:
+                return console.redirect(checks.sign_in_location(console.http))
         return await _served(console, route) if refusal is None else console.error(refusal)
 
     async def _run_action(self, console: ConsoleRequest, route: Route) -> Answer:
@@ -175,16 +180,6 @@ async def _served(console: ConsoleRequest, route: Route) -> Answer:
     if any(name.endswith("_id") and parse_id(value) is None for name, value in console.params.items()):
         return console.not_found()
     return await route.handler(console)
-
-
-def _sign_in(console: ConsoleRequest) -> Answer:
-    """Lead to the page to sign in. Where htmx asks for a part of a page, a dialog asks: the page and what was typed in
-    it stay. A stream of events is refused: a page would be an error in the browser."""
-    if console.is_fragment:
-        return console.ask_again(Refusal(Code.SESSION_ENDED))
-    if console.http.headers.get(b"accept") == STREAM_TYPE:
-        return console.error(Refusal(Code.SESSION_ENDED))
-    return console.redirect(checks.sign_in_location(console.http))
 
 
 def _of_earlier_session(console: ConsoleRequest) -> Answer:

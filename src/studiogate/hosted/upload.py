@@ -116,7 +116,7 @@ def _refused(request: Request, opened: Opened, status: int, text: str) -> Answer
     """Return a refusal as JSON for our own script, otherwise as a page."""
     if request.wants_json:
         return as_json(status, {"message": text})
-    problem = Notice(NoticeReason.BROKEN, status, "alert", "The file was not uploaded", text, opened.studio)
+    problem = Notice(status, "alert", "The file was not uploaded", text, studio=opened.studio)
     return pages.notice_page(request, problem, embedded=opened.embedded)
 
 

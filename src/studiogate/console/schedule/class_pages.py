@@ -10,14 +10,7 @@ from studiogate import clock
 from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.parse import read_date
-from studiogate.console.schedule.class_form import (
-    FIELDS,
-    ClassForm,
-    read_class_form,
-    to_form_fields,
-    typed_before,
-    typed_fields,
-)
+from studiogate.console.schedule import class_form
 from studiogate.console.schedule.confirm import Question, arranged, ask, conflict_texts, done
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
 from studiogate.domain.refusals import Refusal
@@ -96,7 +89,7 @@ DEFAULTS = {"start": "09:00", "minutes": "60", "visible": "on", "allow_waitlist"
 async def new_class(request: ConsoleRequest, week: Week) -> Answer:
     """Show the form for a new class; the query has what is known already."""
     day = read_date(request.query.get("date")) or week.proposed_day(clock.now())
-    given = {**DEFAULTS, "date": str(day), **typed_before(request.query, FIELDS)}
+    given = {**DEFAULTS, "date": str(day), **class_form.typed_before(request.query, class_form.FIELDS)}
     options = options_of(await read_choices(request, week.place.id), {})
     return request.render(
         "schedule/class_form.html", week=week, options=options, given=given, found=None, seen="", back=week.href()
@@ -107,9 +100,9 @@ async def new_class(request: ConsoleRequest, week: Week) -> Answer:
 @about(week_of_form)
 async def create_class(request: ConsoleRequest, week: Week) -> Answer:
     """Create a class; if something clashes, ask first."""
-    fields = typed_fields(request.form)
+    fields = class_form.typed_fields(request.form)
     back = with_fields(f"{PATH}/classes/new", fields)
-    form = read_class_form(request.form, week.zone)
+    form = class_form.read_class_form(request.form, week.zone)
     if isinstance(form, Refusal):
         return request.refused(form, back)
     values = await _completed(request, week, form)
@@ -120,7 +113,7 @@ async def create_class(request: ConsoleRequest, week: Week) -> Answer:
         return done(request, shown, f"{values['title']} is scheduled.")
     texts = conflict_texts(saved, week.zone)
     if texts is None:
-        return request.refused(to_form_fields(saved), back)
+        return request.refused(class_form.to_form_fields(saved), back)
     question = Question(
         "Schedule it anyway?", str(values["title"]), f"{PATH}/classes", "Schedule anyway", back, fields, warnings=texts
     )
@@ -131,16 +124,16 @@ async def create_class(request: ConsoleRequest, week: Week) -> Answer:
 async def check_class(request: ConsoleRequest) -> Answer:
     """Return the clashes of a class that is being typed; faults are shown when it is saved."""
     week = await week_of_form(request)
-    form = read_class_form(request.form, week.zone) if isinstance(week, Week) else None
+    form = class_form.read_class_form(request.form, week.zone) if isinstance(week, Week) else None
     texts = None
-    if isinstance(week, Week) and isinstance(form, ClassForm):
+    if isinstance(week, Week) and isinstance(form, class_form.ClassForm):
         given = Given(await _completed(request, week, form), strict=True)
         outcome = await request.try_out(flow.create, given)
         texts = conflict_texts(outcome, week.zone) if isinstance(outcome, Refusal) else None
     return request.fragment("schedule/_clashes.html", warnings=texts or ())
 
 
-async def _completed(request: ConsoleRequest, week: Week, form: ClassForm) -> dict[str, object]:
+async def _completed(request: ConsoleRequest, week: Week, form: class_form.ClassForm) -> dict[str, object]:
     """Return the values with what was left empty: the title of the class type, the seats of the room."""
     values = {**form.class_values(week.zone), "location_id": str(week.place.id)}
     if values.get("title") and values.get("capacity") is not None:

@@ -9,22 +9,10 @@ from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.parse import DATES, NO_DATE, read_date
 from studiogate.console.framework.posted import SEEN, seen_text
+from studiogate.console.schedule import series_form
 from studiogate.console.schedule.class_form import typed_before
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_fields
 from studiogate.console.schedule.confirm import Question, ask, conflict_texts, done
-from studiogate.console.schedule.series_form import (
-    CHANGE,
-    FIELDS,
-    ChangeToAsk,
-    change_series,
-    dates_text,
-    given_series,
-    pattern_text,
-    read_series_form,
-    series_counts,
-    to_series_fields,
-    typed_series_fields,
-)
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
@@ -48,7 +36,9 @@ async def list_series(request: ConsoleRequest, week: Week) -> Answer:
     async with request.database.connection() as connection:
         rows = await classes.list_series(connection, request.access, week.place.id, today)
     rows.sort(key=lambda row: (min(row["weekdays"]), row["local_start"], row["title"]))
-    shown = [{**row, "pattern": pattern_text(row), "dates": dates_text(row, today)} for row in rows]
+    shown = [
+        {**row, "pattern": series_form.pattern_text(row), "dates": series_form.dates_text(row, today)} for row in rows
+    ]
     return request.render("schedule/series.html", week=week, rows=shown)
 
 
@@ -60,7 +50,7 @@ def _today(zone: ZoneInfo) -> date:
 @about(week_of_address)
 async def new_series(request: ConsoleRequest, week: Week) -> Answer:
     first = max(week.days.first, _today(week.zone))
-    given = {**DEFAULTS, "first_date": str(first), **typed_before(request.query, FIELDS)}
+    given = {**DEFAULTS, "first_date": str(first), **typed_before(request.query, series_form.FIELDS)}
     options = options_of(await read_choices(request, week.place.id), {})
     back = with_query(SERIES, location=week.place.id)
     return request.render(FORM, week=week, row=None, given=given, options=options, back=back, seen="")
@@ -70,17 +60,17 @@ async def new_series(request: ConsoleRequest, week: Week) -> Answer:
 @about(week_of_form)
 async def create_series(request: ConsoleRequest, week: Week) -> Answer:
     """Create a series and its classes; if something clashes, ask first."""
-    fields = typed_series_fields(request.form)
+    fields = series_form.typed_series_fields(request.form)
     back = with_fields(f"{SERIES}/new", fields)
-    values = {**read_series_form(request.form, new=True), "location_id": str(week.place.id)}
+    values = {**series_form.read_series_form(request.form, new=True), "location_id": str(week.place.id)}
     given = Given(values, strict="confirmed" not in request.form)
     saved = await request.run(flow.create, given)
     if not isinstance(saved, Refusal):
-        text = f"{values['title']}: {', '.join(series_counts(saved)) or 'no class yet'}."
+        text = f"{values['title']}: {', '.join(series_form.series_counts(saved)) or 'no class yet'}."
         return done(request, with_query(SERIES, location=week.place.id), text)
     texts = conflict_texts(saved, week.zone)
     if texts is None:
-        return request.refused(to_series_fields(saved), back)
+        return request.refused(series_form.to_series_fields(saved), back)
     question = Question(
         "Create the series anyway?", values["title"], SERIES, "Create anyway", back, fields, warnings=texts
     )
@@ -109,9 +99,13 @@ async def _find(request: ConsoleRequest) -> _Found | None:
 @page("/schedule/series/{series_id}", Permission.SCHEDULE)
 @about(_find)
 async def edit_series(request: ConsoleRequest, found: _Found) -> Answer:
-    stored = given_series(found.row)
-    seen = request.query.get(SEEN) or seen_text({name: stored.get(name, "") for name in FIELDS})
-    given = {"from_date": request.query.get("from_date", ""), **stored, **typed_before(request.query, FIELDS)}
+    stored = series_form.given_series(found.row)
+    seen = request.query.get(SEEN) or seen_text({name: stored.get(name, "") for name in series_form.FIELDS})
+    given = {
+        "from_date": request.query.get("from_date", ""),
+        **stored,
+        **typed_before(request.query, series_form.FIELDS),
+    }
     options = options_of(await read_choices(request, found.row["location_id"]), found.row)
     back = found.list_href
     return request.render(FORM, week=None, row=found.row, given=given, options=options, back=back, seen=seen)
@@ -121,17 +115,19 @@ async def edit_series(request: ConsoleRequest, found: _Found) -> Answer:
 @about(_find)
 async def save_series(request: ConsoleRequest, found: _Found) -> Answer:
     """Change a series, all of it or from a day on, after its effects were shown."""
-    fields = typed_series_fields(request.form)
+    fields = series_form.typed_series_fields(request.form)
     back = with_fields(found.path, fields)
     typed = request.form.get("from_date", "")
     since = read_date(typed)
     if typed and since is None:
         return request.refused(refused(fault("from_date", NO_DATE)), back)
-    change = SeriesChange(read_series_form(request.form, new=False), since)
+    change = SeriesChange(series_form.read_series_form(request.form, new=False), since)
     title = f"Change the classes from {since} on?" if since else "Change all classes to come?"
     name = str(change.values.get("title", found.row["title"]))
-    question = Question(title, name, found.path, CHANGE, back, fields)
-    return await change_series(request, ChangeToAsk(found.row["id"], change, question, found.list_href, found.zone))
+    question = Question(title, name, found.path, series_form.CHANGE, back, fields)
+    return await series_form.change_series(
+        request, series_form.ChangeToAsk(found.row["id"], change, question, found.list_href, found.zone)
+    )
 
 
 @page("/schedule/series/{series_id}/end", Permission.SCHEDULE)
@@ -155,5 +151,5 @@ async def end_series(request: ConsoleRequest, found: _Found) -> Answer:
     saved = await request.run(flow.end, found.row["id"], last, reason)
     if isinstance(saved, Refusal):
         return request.refused(saved, with_query(f"{found.path}/end", last_date=last))
-    counts = ", ".join(series_counts(saved)) or "no class was left"
+    counts = ", ".join(series_form.series_counts(saved)) or "no class was left"
     return done(request, found.list_href, f"{found.row['title']} ends on {last}: {counts}.")
