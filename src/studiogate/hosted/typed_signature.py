@@ -48,7 +48,9 @@ def signature_of(typed: str) -> str | None:
 def _rows(name: str) -> list[bytes]:
     """Return the rows of pixels, one byte per pixel; each row of a letter is shifted further than the one below it."""
     letters = (each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
-    columns = [column for letter in letters for column in (*_glyph(letter), 0)]
+    places = [ord(each) - ord(" ") for each in letters]
+    glyphs = [_FONT[each * 5 : each * 5 + 5] if 0 <= each < len(_FONT) // 5 else FRAME for each in places]
+    columns = [column for glyph in glyphs for column in (*glyph, 0)]
     width = len(columns) + 2 * MARGIN + ROWS // 2
     rows = [bytearray([PAPER]) * (width * SCALE) for _ in range((ROWS + 2 * MARGIN) * SCALE)]
     for index, column in enumerate(columns):
@@ -58,11 +60,6 @@ def _rows(name: str) -> list[bytes]:
                 for row in rows[(MARGIN + bit) * SCALE : (MARGIN + bit + 1) * SCALE]:
                     row[start : start + SCALE] = bytes([INK]) * SCALE
     return [bytes(row) for row in rows]
-
-
-def _glyph(letter: str) -> bytes:
-    place = ord(letter) - ord(" ")
-    return _FONT[place * 5 : place * 5 + 5] if 0 <= place < len(_FONT) // 5 else FRAME
 
 
 def _png(rows: Sequence[bytes], text: str) -> bytes:

@@ -44,7 +44,7 @@ class UndoAction(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Whoever is signed in, and the studio as the shell shows it."""
+    """The person who is signed in, and the studio as the shell shows it."""
 
     signed_in: SignedIn
     access: Access

@@ -26,7 +26,7 @@ OPENINGS = {
 }
 CLOSING = (
     "It works once, for {life}. If you did not expect this mail, ignore it: without the link, nothing changes. "
-    "Do not forward it: whoever opens the link acts in your name."
+    "Do not forward it: anyone who opens the link acts in your name."
 )
 
 
