@@ -270,7 +270,12 @@ async def act(connection: Connection, studio_id: UUID, credential_id: str, now: 
     chance = Seed(seed)
     accounts = {each.email: await _invite(connection, studio_id, chance, each) for each in STAFF}
     partner = Access(studio_id, credential_id, frozenset(Scope), None)
-    at_work = {each.email: _access(studio_id, chance, each, accounts[each.email]) for each in STAFF}
+    at_work = {}
+    for each in STAFF:
+        grant = _grant(chance, each)
+        account = accounts[each.email]
+        staff = Staff(each.email, PERMISSIONS[each.role], Channel.CONSOLE, account, grant.instructor_id)
+        at_work[each.email] = staff_access(studio_id, staff, grant.location_ids)
     day = Day(connection, chance, now, at_work[FRONT_DESK.email], at_work[MANAGER.email], partner)
     outcomes = [(name, await step(day)) for name, step in STEPS.items()]
     return [f"{name}: {outcome.code}" for name, outcome in outcomes if isinstance(outcome, Refusal)]
@@ -289,10 +294,3 @@ def _grant(seed: Seed, colleague: Colleague) -> Grant:
     locations = tuple(UUID(seed.uuid("location", key)) for key in colleague.locations) or None
     instructor = UUID(seed.uuid("instructor", colleague.instructor)) if colleague.instructor else None
     return Grant(colleague.role, locations, instructor)
-
-
-def _access(studio_id: UUID, seed: Seed, colleague: Colleague, account_id: UUID) -> Access:
-    grant = _grant(seed, colleague)
-    permissions = PERMISSIONS[colleague.role]
-    staff = Staff(colleague.email, permissions, Channel.CONSOLE, account_id, grant.instructor_id)
-    return staff_access(studio_id, staff, grant.location_ids)

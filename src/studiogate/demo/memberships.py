@@ -236,7 +236,9 @@ def _over_the_counter(seed: Seed, person: Person, today: date) -> Iterator[Row]:
         yield _purchase(seed, person, Sale("pack-10", _recently(seed, person, today, "abandoned"), status="cancelled"))
     if person.weekdays and person.number % 16 == 7:
         status = "completed" if person.number % 32 == 7 else "pending"
-        yield _late_fee(seed, person, _recently(seed, person, today, "fee"), status)
+        charged_at = _recently(seed, person, today, "fee")
+        row = _purchase_row(seed, person, "late_cancel_fee", charged_at, LATE_FEE)
+        yield row | {"product_type": "fee", "status": status}
 
 
 def _recently(seed: Seed, person: Person, today: date, what: str) -> datetime:
@@ -251,11 +253,6 @@ def _purchase_id(seed: Seed, person: Person, product_key: str, bought_at: dateti
 def socks_id(seed: Seed, person: Person, today: date) -> str:
     """The purchase of somebody's grip socks."""
     return _purchase_id(seed, person, SOCKS, _recently(seed, person, today, SOCKS))
-
-
-def _late_fee(seed: Seed, person: Person, charged_at: datetime, status: str) -> Row:
-    row = _purchase_row(seed, person, "late_cancel_fee", charged_at, LATE_FEE)
-    return row | {"product_type": "fee", "status": status}
 
 
 def _purchase(seed: Seed, person: Person, sale: Sale) -> Row:

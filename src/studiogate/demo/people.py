@@ -180,30 +180,20 @@ GOALS = ("get stronger", "move without pain", "meet people", "train for a race",
 
 
 def lead_rows(seed: Seed, persons: list[Person], members: list[Row], today: date) -> list[Row]:
-    asked = [_open_lead(seed, number, name, today) for number, name in enumerate(map(first_and_last, LEAD_NAMES))]
-    rows = [*asked, *_converted_leads(seed, persons, members)]
-    return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
-
-
-def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> Row:
-    status, longest_ago = STATUSES[number % len(STATUSES)]
-    mail = email_of(*name, number)
-    asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
-    first_name = "" if number % 13 == 12 else name[0]
-    return _row(seed, mail, first_name, (status, "lead"), asked_at)
-
-
-def _converted_leads(seed: Seed, persons: list[Person], members: list[Row]) -> list[Row]:
-    """A lead is converted by the member with its email: so each of these asked before that member joined."""
+    rows = []
+    for number, (first_name, last_name) in enumerate(map(first_and_last, LEAD_NAMES)):
+        status, longest_ago = STATUSES[number % len(STATUSES)]
+        mail = email_of(first_name, last_name, number)
+        asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
+        rows.append(_row(seed, mail, "" if number % 13 == 12 else first_name, (status, "lead"), asked_at))
+    # A lead is converted by the member with its email, so each of these asked before that member joined.
     customers = [pair for pair in zip(persons, members, strict=True) if pair[0].cohort.product and pair[0].email]
-    return [_converted(seed, person, member) for person, member in customers[1 :: len(customers) // CONVERTED]]
-
-
-def _converted(seed: Seed, person: Person, member: Row) -> Row:
-    asked_at = read(member["created_at"]) - timedelta(hours=seed.whole(5, 400, "asked", person.id))
-    stage = "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
-    stage = "former_member" if person.cohort.status in ("cancelled", "expired") else stage
-    return _row(seed, str(person.email), person.first_name, ("converted", stage), asked_at)
+    for person, member in customers[1 :: len(customers) // CONVERTED]:
+        asked_at = read(member["created_at"]) - timedelta(hours=seed.whole(5, 400, "asked", person.id))
+        stage = "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
+        stage = "former_member" if person.cohort.status in ("cancelled", "expired") else stage
+        rows.append(_row(seed, str(person.email), person.first_name, ("converted", stage), asked_at))
+    return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
 
 
 def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked_at: datetime) -> Row:

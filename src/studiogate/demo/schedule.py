@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from studiogate.demo.seed import Seed, sections, week_number, written
-from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, Room
+from studiogate.demo.studio import LOCATIONS, ROOM_BY_KEY, Room
 
 DAYS_BEFORE = 14
 # Eight weeks: the default of how far ahead the classes of a series are created.
@@ -93,7 +93,7 @@ def sessions_on(seed: Seed, day: date) -> Iterator[Session]:
 
 
 def zone_of(slot: Slot) -> ZoneInfo:
-    return ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
+    return ZoneInfo(LOCATIONS[slot.location]["timezone"])
 
 
 def _cancelled(slot: Slot, day: date) -> bool:
