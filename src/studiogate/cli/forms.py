@@ -1,7 +1,7 @@
 """studiogate form, submission and lead: hosted forms, what visitors send with them, and who becomes a member."""
 
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Annotated, TypeVar
 from uuid import UUID
@@ -182,15 +182,13 @@ def spam(call: InStudio, submission_ids: SubmissionIds) -> None:
 
 
 def _decide(call: InStudio, submission_ids: list[UUID], status: SubmissionStatus) -> None:
-    async def decide(connection: Connection, submission_id: UUID) -> None:
-        access = await call.access_to(connection, "submission", submission_id)
-        decision = _submission(submission_id, lambda c, a: flow.decide(c, a, submission_id, status))
-        await carried_out(connection, access, "submission", decision)
+    def decision(submission_id: UUID) -> Action[SubmissionStatus]:
+        return lambda connection, access: flow.decide(connection, access, submission_id, status)
 
     async def work(connection: Connection) -> None:
         for number, submission_id in enumerate(submission_ids):
             try:
-                await decide(connection, submission_id)
+                await call.act_on(connection, "submission", submission_id, decision(submission_id))
             except CommandError as error:
                 done = f" Only those before it are {status} now: {number}." if number else ""
                 raise CommandError(f"{error}{done}", error.refusal) from None
@@ -201,26 +199,14 @@ def _decide(call: InStudio, submission_ids: list[UUID], status: SubmissionStatus
     call.show([{"id": str(each), "status": status.value} for each in submission_ids], text)
 
 
-def _submission(submission_id: UUID, action: Action[Result]) -> Callable[[Connection, Access], Awaitable[Result]]:
-    """Return the action with the only refusal that it has explained: there is no such submission."""
-
-    async def decided(connection: Connection, access: Access) -> Result:
-        outcome = await action(connection, access)
-        if isinstance(outcome, Refusal):
-            raise no_such("submission", submission_id)
-        return outcome
-
-    return decided
-
-
 @submissions.command("files")
 def files(call: InStudio, submission_id: RowId, output: Folder) -> None:
     """Copy the files of a submission to a folder, under numbered names. Existing files are not overwritten."""
     folder = UploadFolder(call.settings.data_dir)
 
-    async def found(connection: Connection, access: Access) -> tuple[UUID, list[StoredFile]]:
-        stored = await _submission(submission_id, lambda c, a: flow.files(c, a, submission_id))(connection, access)
-        return access.studio_id, stored
+    async def found(connection: Connection, access: Access) -> tuple[UUID, list[StoredFile]] | Refusal:
+        stored = await flow.files(connection, access, submission_id)
+        return stored if isinstance(stored, Refusal) else (access.studio_id, stored)
 
     studio_id, stored = call.act("submission", submission_id, found)
     targets = [output / safe_name(number, each.filename) for number, each in enumerate(stored, 1)]

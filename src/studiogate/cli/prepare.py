@@ -51,15 +51,15 @@ KEY_FILE = "demo.key"
 def load(call: Call) -> None:
     """Load the demo studio: two locations, ten weeks of classes, members, staff, waitlists, leads and forms."""
     folder = call.settings.data_dir
-    key = call.on_database(lambda connection: _load(connection, folder))
+
+    async def work(connection: Connection) -> str:
+        if await studios.find_studio(connection, demo.SLUG) is not None:
+            # It may have new bookings since, which today's file would contradict.
+            raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
+        return await _create(connection, folder)
+
+    key: str = call.on_database(work)
     call.show({"studio": demo.SLUG, "key": key}, f"The demo studio is loaded. A key for it:\n\n{key}")
-
-
-async def _load(connection: Connection, folder: Path) -> str:
-    if await studios.find_studio(connection, demo.SLUG) is not None:
-        # It may have new bookings since, which today's file would contradict.
-        raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
-    return await _create(connection, folder)
 
 
 async def ensure(connection: Connection, folder: Path) -> str | None:
@@ -108,8 +108,8 @@ async def _store_logo(connection: Connection) -> UUID:
     if studio is None:
         raise AssertionError("the studio was just imported")
     content = (resources.files("studiogate.demo") / "logo.png").read_bytes()
-    await studio_flow.store_logo(connection, operator_access(studio["studio_id"]), content)
     studio_id: UUID = studio["studio_id"]
+    await studio_flow.store_logo(connection, operator_access(studio_id), content)
     return studio_id
 
 

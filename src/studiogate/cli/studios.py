@@ -31,8 +31,7 @@ app = Group("Studios: create, change, list, and their logos.")
 mails = Group("Mails to members: list the kinds, switch them on or off.")
 ALLOWED = f"a PNG, JPEG or WebP image of at most {MAX_BYTES // 1024} KiB and {MAX_SIDE} pixels per side"
 ImageFile = Annotated[
-    Path | None,
-    typer.Argument(metavar="FILE", exists=True, dir_okay=False, help=f"{ALLOWED[0].upper()}{ALLOWED[1:]}."),
+    Path | None, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help=f"{ALLOWED[0].upper()}{ALLOWED[1:]}.")
 ]
 After = Annotated[str | None, typer.Option(metavar="SLUG", help="Only those after this one.")]
 Kind = Annotated[MailKind, typer.Argument(metavar="KIND", help=", ".join(MailKind))]
