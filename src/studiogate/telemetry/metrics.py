@@ -5,6 +5,7 @@ With several processes, each writes to its own file, and the process that is scr
 
 import os
 import platform
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -79,19 +80,6 @@ def sample_process(process: str = "api") -> None:
     cpu = times.user + times.system
     PROCESS_CPU.labels(process).inc(max(0.0, cpu - _used["cpu"]))
     _used["cpu"] = cpu
-    PROCESS_MEMORY.labels(process).set(_resident_bytes())
+    with suppress(OSError, IndexError, ValueError):  # not Linux
+        PROCESS_MEMORY.labels(process).set(int(_STATM.read_text().split()[1]) * _PAGE)
     BUILD.labels(studiogate_version(), API_VERSION, platform.python_version()).set(1)
-
-
-def sample_pool(size: int, opened: int, idle: int, queued: int) -> None:
-    DATABASE_POOL_SIZE.set(size)
-    DATABASE_CONNECTIONS.labels("idle").set(idle)
-    DATABASE_CONNECTIONS.labels("in_use").set(opened - idle)
-    DATABASE_QUEUE.set(queued)
-
-
-def _resident_bytes() -> int:
-    try:
-        return int(_STATM.read_text().split()[1]) * _PAGE
-    except (OSError, IndexError, ValueError):  # not Linux
-        return 0

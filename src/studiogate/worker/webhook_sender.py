@@ -96,7 +96,9 @@ class Sender:
         if now - self._tidied_at < KEEP_ALIVE_SECONDS:
             return
         self._tidied_at = now
-        idle = [name for name, lane in self._lanes.items() if _is_idle(lane, now)]
+        idle = [
+            name for name, lane in self._lanes.items() if not lane.under_way and now - lane.used_at > KEEP_ALIVE_SECONDS
+        ]
         for pool in [self._lanes.pop(name).pool for name in idle]:
             await pool.aclose()
 
@@ -114,7 +116,7 @@ class Sender:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 status, retry_after, response = await self._post(lane, url, headers, body.encode())
         except Exception as problem:
-            error = _reason(problem)
+            error = next((word for kind, word in _REASONS if isinstance(problem, kind)), "failed")
         duration = round((clock.monotonic() - started) * 1000)
         return Attempted(started_at, duration, status, error, response, retry_after)
 
@@ -125,10 +127,6 @@ class Sender:
             retry_after = next((value for name, value in answer.headers if name.lower() == b"retry-after"), None)
             text = await _first_bytes(answer)
             return answer.status, retry_after.decode("latin-1") if retry_after is not None else None, text
-
-
-def _is_idle(lane: _Lane, now: float) -> bool:
-    return lane.under_way == 0 and now - lane.used_at > KEEP_ALIVE_SECONDS
 
 
 async def _first_bytes(answer: httpcore2.Response) -> str:
@@ -146,14 +144,7 @@ async def _first_bytes(answer: httpcore2.Response) -> str:
     return kept.decode("utf-8", "replace").replace("\x00", "\ufffd")
 
 
-def _reason(problem: Exception) -> str:
-    """Return one of a few fixed words for a kind of failure: they are shown to partners and counted in metrics."""
-    for kind, word in _REASONS:
-        if isinstance(problem, kind):
-            return word
-    return "failed"
-
-
+# Fixed words for kinds of failures: they are shown to partners and counted in metrics.
 _REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     (DeniedAddressError, "denied_address"),
     (UnknownNameError, "unknown_host"),

@@ -17,15 +17,8 @@ from fastapi.security import APIKeyHeader
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
+from studiogate.api.framework import faults as wording
 from studiogate.api.framework.errors import MAX_FAULTS, invalid, refused, too_many_faults
-from studiogate.api.framework.faults import (
-    REPLACED,
-    repeated_headers,
-    repeated_parameters,
-    unknown_parameters,
-    unreadable_parameters,
-    with_nearest,
-)
 from studiogate.api.framework.params import is_cursor_fault
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -111,34 +104,27 @@ class JudgedByStudio(BaseModel):
         raise NotImplementedError
 
 
-def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endpoint], Endpoint]:
-    """Require a second scope if ``asked`` is true for the request; it is checked together with the first one."""
-
+def _marked(name: str, value: object) -> Callable[[Endpoint], Endpoint]:
     def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.also_needs = (scope, asked)  # type: ignore[attr-defined]
+        setattr(endpoint, name, value)
         return endpoint
 
     return mark
+
+
+def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endpoint], Endpoint]:
+    """Require a second scope if ``asked`` is true for the request; it is checked together with the first one."""
+    return _marked("also_needs", (scope, asked))
 
 
 def limited(limit: Limit) -> Callable[[Endpoint], Endpoint]:
     """Give an operation its own rate limit per key, in addition to the limit for all requests."""
-
-    def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.limit = limit  # type: ignore[attr-defined]
-        return endpoint
-
-    return mark
+    return _marked("limit", limit)
 
 
 def faults_between(judge: Callable[[Mapping[str, object]], list[Fault]]) -> Callable[[Endpoint], Endpoint]:
     """Report parameters that contradict each other together with invalid ones; ``judge`` gets the valid ones."""
-
-    def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.faults_between = judge  # type: ignore[attr-defined]
-        return endpoint
-
-    return mark
+    return _marked("faults_between", judge)
 
 
 class _Parameter:
@@ -217,7 +203,9 @@ class LeanRoute(APIRoute):
             if refusal is not None:
                 return refused(refusal, caller.request_id)
         if faults:
-            return _faulty(faults, caller.request_id)
+            if any(is_cursor_fault(fault) for fault in faults):
+                return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), caller.request_id)
+            return invalid(faults, caller.request_id)
         answer: Answer = await self.endpoint(**values)
         return answer
 
@@ -234,11 +222,11 @@ class LeanRoute(APIRoute):
             parameter.read(value, values, faults)
         query = request.query
         if query:
-            faults += unknown_parameters(query, self._known_query)
+            faults += wording.unknown_parameters(query, self._known_query)
             if request.repeated_parameters:
-                faults += repeated_parameters(request.repeated_parameters, self._known_query)
-            if any(REPLACED in value for value in query.values()) and not request.query_is_utf8:
-                faults += unreadable_parameters(query, self._known_query)
+                faults += wording.repeated_parameters(request.repeated_parameters, self._known_query)
+            if any(wording.REPLACED in value for value in query.values()) and not request.query_is_utf8:
+                faults += wording.unreadable_parameters(query, self._known_query)
         if self._query_parameters:
             for parameter in [each for each in self._query_parameters if each.alias in query or each.required]:
                 if parameter.alias in query:
@@ -246,7 +234,7 @@ class LeanRoute(APIRoute):
                 else:
                     faults.append(parameter.missing())
         if request.repeated_headers:
-            faults += repeated_headers(request.repeated_headers, self._single_headers)
+            faults += wording.repeated_headers(request.repeated_headers, self._single_headers)
         for parameter in self._header_parameters:
             header = request.headers.get(parameter.header)
             if header is not None:
@@ -272,7 +260,7 @@ class LeanRoute(APIRoute):
             if error.error_count() > MAX_FAULTS:
                 faults += too_many_faults()
             else:
-                faults += with_nearest(field.validate(parsed, loc=("body",))[1], "field", self._known_fields)
+                faults += wording.with_nearest(field.validate(parsed, loc=("body",))[1], "field", self._known_fields)
         if self._own_faults is not None:
             faults += [fault._asdict() for fault in self._own_faults(parsed)]
         if faults and self._judge is not None:
@@ -287,9 +275,3 @@ def _unsupported_version(request: Request) -> Refusal | None:
     if asked is None or asked == API_VERSION.encode():
         return None
     return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, VERSION_HEADER)
-
-
-def _faulty(faults: list[dict[str, object]], request_id: str) -> Answer:
-    if any(is_cursor_fault(fault) for fault in faults):
-        return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), request_id)
-    return invalid(faults, request_id)

@@ -185,10 +185,7 @@ async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
     return found(caller, await caller.read(storage.read_lead, lead_id))
 
 
-@routes.post(
-    "/leads",
-    **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201),
-)
+@routes.post("/leads", **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201))
 async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """One lead per email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
     filled; `metadata` merges, and what you send wins. A lead whose email is a member's is `converted` at once.
@@ -215,10 +212,7 @@ async def update_lead(
     )
 
 
-@routes.post(
-    "/leads/{lead_id}/update",
-    **operation("Update a lead, for clients without PATCH", LeadUpdated, *UPDATING),
-)
+@routes.post("/leads/{lead_id}/update", **operation("Update a lead, for clients without PATCH", LeadUpdated, *UPDATING))
 async def update_lead_by_post(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:

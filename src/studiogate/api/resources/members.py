@@ -126,8 +126,7 @@ async def list_members(
 
 
 @routes.post(
-    "/members",
-    **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201),
+    "/members", **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201)
 )
 async def create_member(caller: Writer, body: MemberCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """Create a member once and keep the id. The lead with the same email, if there is one, becomes `converted`."""

@@ -25,20 +25,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from studiogate.server import service_account
 from studiogate.server.postgres import programs
 from studiogate.server.postgres.locks import PORT, closing, fits, listens, try_lock, wait
 from studiogate.server.postgres.programs import EmbeddedPostgresError, Runner
 from studiogate.server.postgres.settings import ACCESS, ACCESS_RULES, SETTINGS
-from studiogate.server.service_account import (
-    HERE,
-    Account,
-    AccountError,
-    let_into,
-    make_private,
-    place_of,
-    reaches,
-    service_account,
-)
+from studiogate.server.service_account import HERE, Account, AccountError, make_private, place_of, reaches
 from studiogate.settings import make_data_folder
 from studiogate.storage.db.service_role import NAME, ROLE
 
@@ -82,9 +74,9 @@ class EmbeddedPostgres:
     def _prepare_folder(self) -> None:
         """Create the folder and let the server's account enter it. Must run before anything depends on that."""
         make_data_folder(self.folder)
-        account = service_account(self.folder)
+        account = service_account.service_account(self.folder)
         if account is not None:
-            let_into(self.folder, account)
+            service_account.let_into(self.folder, account)
 
     def ensure_running(self) -> bool:
         """Start the server if it is gone; return whether that was done. A supervisor calls this every few seconds after
@@ -93,10 +85,10 @@ class EmbeddedPostgres:
             raise EmbeddedPostgresError("ensure_running() comes after start(): others would stop the server otherwise.")
         with self._explained():
             self._log.trim()
-            if self._usable():
+            if self.running() and (self.cluster / programs.ROLE_MARK).exists():
                 return False
             with closing(self._acquire("start", fcntl.LOCK_EX)) as start_lock:
-                account = service_account(self.folder)
+                account = service_account.service_account(self.folder)
                 runner = Runner(account, start_lock, self._log)
                 if self.running():
                     postmaster = self._postmaster()
@@ -124,10 +116,6 @@ class EmbeddedPostgres:
             postmaster = self._postmaster()
             return postmaster is not None and postmaster.ready
 
-    def _usable(self) -> bool:
-        """Return whether the server is running and has the service's role."""
-        return self.running() and (self.cluster / programs.ROLE_MARK).exists()
-
     def dsn(self, database: str = NAME) -> str:
         with self._explained():
             self._prepare_folder()
@@ -154,7 +142,7 @@ class EmbeddedPostgres:
     def _socket_folder(self) -> Path:
         """Return the cluster folder, which is private, or a private folder with a short name if the cluster's path is
         unsuitable as a socket address."""
-        account = service_account(self.folder)
+        account = service_account.service_account(self.folder)
         path = str(self.cluster)
         if re.fullmatch(r"[\w/.+~-]+", path, re.ASCII) and fits(self.cluster) and reaches(account, self.cluster):
             return self.cluster
@@ -244,7 +232,7 @@ class EmbeddedPostgres:
             if self._process is not None and self._process.poll() is None:
                 self._process.send_signal(signal.Signals[f"SIG{how}"])
             return
-        account = service_account(self.folder)
+        account = service_account.service_account(self.folder)
         command: programs.Command = [programs.program("pg_ctl", account), "kill", how, str(postmaster.pid)]
         programs.spawn(command, Runner(account, users_lock, self._log)).wait()
 

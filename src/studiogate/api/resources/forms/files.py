@@ -34,11 +34,7 @@ FILE = {
 @routes.get(
     "/forms/{form_id}/submissions/{submission_id}/files/{upload_id}",
     **operation(
-        "Read a file of a submission",
-        None,
-        *READING,
-        openapi_extra={"responses": FILE},
-        response_class=Response,
+        "Read a file of a submission", None, *READING, openapi_extra={"responses": FILE}, response_class=Response
     ),
 )
 async def read_file(caller: SubmissionReader, form_id: PathId, submission_id: PathId, upload_id: PathId) -> Answer:

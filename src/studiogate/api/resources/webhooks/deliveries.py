@@ -6,15 +6,9 @@ from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotency
 from studiogate.api.framework.operations import LISTING, READING, WRITING, operation
 from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId
 from studiogate.api.framework.reads import listed
-from studiogate.api.framework.route import Caller, LeanRoute
+from studiogate.api.framework.route import LeanRoute
+from studiogate.api.resources.webhooks import models
 from studiogate.api.resources.webhooks.endpoints import Manager, of_endpoint
-from studiogate.api.resources.webhooks.models import (
-    EventRedelivery,
-    WebhookDelivery,
-    WebhookDeliveryList,
-    WebhookReplay,
-    WebhookReplayRequest,
-)
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import webhooks as flow
@@ -28,7 +22,9 @@ routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
 
 @routes.post(
     "/webhook-endpoints/{endpoint_id}/test",
-    **operation("Send a test message", WebhookDelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202),
+    **operation(
+        "Send a test message", models.WebhookDelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202
+    ),
 )
 async def send_test_message(
     caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
@@ -40,7 +36,7 @@ async def send_test_message(
 
 @routes.get(
     "/webhook-endpoints/{endpoint_id}/deliveries",
-    **operation("List deliveries", WebhookDeliveryList, *LISTING, *READING),
+    **operation("List deliveries", models.WebhookDeliveryList, *LISTING, *READING),
 )
 async def list_webhook_deliveries(
     caller: Manager, endpoint_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT
@@ -55,7 +51,7 @@ async def list_webhook_deliveries(
     "/webhook-endpoints/{endpoint_id}/replay",
     **operation(
         "Deliver a span of time again",
-        WebhookReplay,
+        models.WebhookReplay,
         *WRITING,
         *READING,
         *IDEMPOTENT,
@@ -64,7 +60,10 @@ async def list_webhook_deliveries(
     ),
 )
 async def replay_webhooks(
-    caller: Manager, endpoint_id: PathId, body: WebhookReplayRequest, idempotency_key: OptionalIdempotencyKey = None
+    caller: Manager,
+    endpoint_id: PathId,
+    body: models.WebhookReplayRequest,
+    idempotency_key: OptionalIdempotencyKey = None,
 ) -> Answer:
     """Everything of these types that happened from `since` until just before `until`, oldest first.
 
@@ -78,24 +77,19 @@ async def replay_webhooks(
 @routes.post(
     "/events/{event_id}/redeliver",
     **operation(
-        "Deliver an event again",
-        EventRedelivery,
-        *READING,
-        *IDEMPOTENT,
-        Code.LIMIT_REACHED,
-        status_code=202,
+        "Deliver an event again", models.EventRedelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202
     ),
 )
 async def redeliver_event(caller: Manager, event_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """To every enabled endpoint that wants it and that this key may manage."""
+
+    async def is_visible(connection: Connection) -> bool:
+        return await events.read_event(connection, caller.access, event_id) is not None
+
     return await write(
         caller,
         idempotency_key,
         None,
         lambda connection: flow.redeliver(connection, caller.access, event_id),
-        Success(202, lambda connection: _is_visible(connection, caller, event_id)),
+        Success(202, is_visible),
     )
-
-
-async def _is_visible(connection: Connection, caller: Caller, event_id: str) -> bool:
-    return await events.read_event(connection, caller.access, event_id) is not None

@@ -10,14 +10,7 @@ from studiogate.api.framework.operations import LISTING, READING, WRITING, opera
 from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
 from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
-from studiogate.api.resources.webhooks.models import (
-    WebhookEndpoint,
-    WebhookEndpointCreate,
-    WebhookEndpointList,
-    WebhookEndpointUpdate,
-    WebhookEndpointWithSecret,
-    url_faults,
-)
+from studiogate.api.resources.webhooks import models
 from studiogate.domain.access import Scope
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.paging import PageRequest
@@ -40,11 +33,11 @@ routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
 
 
 async def _url_fault(caller: Caller, url: str) -> Answer | None:
-    faults = await url_faults(caller, url)
+    faults = await models.url_faults(caller, url)
     return invalid([fault._asdict() for fault in faults], caller.request_id) if faults else None
 
 
-@routes.get("/webhook-endpoints", **operation("List webhook endpoints", WebhookEndpointList, *LISTING))
+@routes.get("/webhook-endpoints", **operation("List webhook endpoints", models.WebhookEndpointList, *LISTING))
 async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
     """Those of every key that may see no more than yours."""
     return listed(caller, await caller.read(endpoints.list_endpoints, PageRequest(cursor, limit)))
@@ -54,7 +47,7 @@ async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: 
     "/webhook-endpoints",
     **operation(
         "Create a webhook endpoint",
-        WebhookEndpointWithSecret,
+        models.WebhookEndpointWithSecret,
         *WRITING,
         *IDEMPOTENT,
         Code.LIMIT_REACHED,
@@ -62,7 +55,7 @@ async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: 
     ),
 )
 async def create_webhook_endpoint(
-    caller: Manager, body: WebhookEndpointCreate, idempotency_key: OptionalIdempotencyKey = None
+    caller: Manager, body: models.WebhookEndpointCreate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
     """It receives the events that this key may see, as long as the key may see them. At most 20 per studio."""
     fault = await _url_fault(caller, body.url)
@@ -78,17 +71,22 @@ async def create_webhook_endpoint(
     )
 
 
-@routes.get("/webhook-endpoints/{endpoint_id}", **operation("Read a webhook endpoint", WebhookEndpoint, *READING))
+@routes.get(
+    "/webhook-endpoints/{endpoint_id}", **operation("Read a webhook endpoint", models.WebhookEndpoint, *READING)
+)
 async def read_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answer:
     return found(caller, await caller.read(endpoints.read_endpoint, endpoint_id))
 
 
 @routes.patch(
     "/webhook-endpoints/{endpoint_id}",
-    **operation("Change a webhook endpoint", WebhookEndpoint, *WRITING, *READING, *IDEMPOTENT),
+    **operation("Change a webhook endpoint", models.WebhookEndpoint, *WRITING, *READING, *IDEMPOTENT),
 )
 async def update_webhook_endpoint(
-    caller: Manager, endpoint_id: PathId, body: WebhookEndpointUpdate, idempotency_key: OptionalIdempotencyKey = None
+    caller: Manager,
+    endpoint_id: PathId,
+    body: models.WebhookEndpointUpdate,
+    idempotency_key: OptionalIdempotencyKey = None,
 ) -> Answer:
     fault = await _url_fault(caller, body.url) if "url" in body.model_fields_set else None
     if fault is not None:
@@ -112,7 +110,7 @@ async def delete_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answe
 
 @routes.post(
     "/webhook-endpoints/{endpoint_id}/rotate-secret",
-    **operation("Rotate the signing secret", WebhookEndpointWithSecret, *READING, *IDEMPOTENT),
+    **operation("Rotate the signing secret", models.WebhookEndpointWithSecret, *READING, *IDEMPOTENT),
 )
 async def rotate_webhook_secret(
     caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None

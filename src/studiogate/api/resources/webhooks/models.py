@@ -21,12 +21,10 @@ _EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 _EXAMPLE_SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"  # noqa: S105 # nosec B105 # Standard Webhooks' own
 
 
-def _once_each(value: list[str]) -> list[str]:
-    return list(dict.fromkeys(value))
-
-
 Url = Annotated[Text, StringConstraints(min_length=1, max_length=2048)]
-EventTypes = Annotated[list[Pattern], Field(min_length=1, max_length=50), AfterValidator(_once_each)]
+EventTypes = Annotated[
+    list[Pattern], Field(min_length=1, max_length=50), AfterValidator(lambda value: list(dict.fromkeys(value)))
+]
 Description = Annotated[Text, StringConstraints(max_length=500)]
 
 
@@ -70,9 +68,7 @@ class WebhookReplayRequest(BaseModel):
     since: DateTime = Field(examples=["2026-11-15T08:00:00Z"])
     until: DateTime | None = Field(None, description="Now, where it is absent.", examples=["2026-11-15T09:00:00Z"])
     types: EventTypes | None = Field(
-        None,
-        description="What the endpoint subscribes to, where it is absent.",
-        examples=[["booking.*"]],
+        None, description="What the endpoint subscribes to, where it is absent.", examples=[["booking.*"]]
     )
 
     @model_validator(mode="after")
