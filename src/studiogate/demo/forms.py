@@ -210,19 +210,17 @@ def _row(seed: Seed, sent: Sent) -> Row:
         "verified": sent.verified,
         "member_id": sent.member_id,
         "lead_id": sent.lead_id,
-        "files": [_file_row(upload, sent) for upload in uploads],
-        "created_at": written(sent.at),
-    }
-
-
-def _file_row(upload_id: str, sent: Sent) -> Row:
-    content = note_pdf(sent.name)
-    return {
-        "id": upload_id,
-        "field_key": CLEARANCE,
-        "filename": "doctors-note.pdf",
-        "content_type": "application/pdf",
-        "size": len(content),
-        "sha256": sha256(content).hexdigest(),
+        "files": [
+            {
+                "id": upload,
+                "field_key": CLEARANCE,
+                "filename": "doctors-note.pdf",
+                "content_type": "application/pdf",
+                "size": len(note_pdf(sent.name)),
+                "sha256": sha256(note_pdf(sent.name)).hexdigest(),
+                "created_at": written(sent.at),
+            }
+            for upload in uploads
+        ],
         "created_at": written(sent.at),
     }

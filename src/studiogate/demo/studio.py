@@ -18,23 +18,12 @@ class Colleague(NamedTuple):
     instructor: str | None = None
 
 
-OWNER = Colleague("Rosa Lindqvist", "owner@demo.example", Role.OWNER)
-MANAGER = Colleague("Theo Marchand", "theo@demo.example", Role.MANAGER)
-FRONT_DESK = Colleague("Imogen Clarke", "imogen@demo.example", Role.FRONT_DESK, ("brooklyn",))
-STAFF = (
-    OWNER,
-    MANAGER,
-    FRONT_DESK,
-    Colleague("Luis Arellano", "luis@demo.example", Role.FRONT_DESK, ("denver",)),
-    Colleague("Ana Reyes", "ana@demo.example", Role.INSTRUCTOR, instructor="ana"),
-    Colleague("Dele Martin", "dele@demo.example", Role.INSTRUCTOR, instructor="dele"),
-    Colleague("Sanjay Rao", "sanjay@demo.example", Role.DEVELOPER),
-)
-
-
+_PLACES = sections("studio.json")
+STAFF = tuple(Colleague(**each | {"role": Role(each["role"])}) for each in _PLACES["staff"])
+OWNER, MANAGER, FRONT_DESK, *_ = STAFF
 SLUG = "demo"
 TIMEZONE = "America/New_York"
-STUDIO, POLICY = sections("studio.json")["studio"], sections("studio.json")["policy"]
+STUDIO, POLICY = _PLACES["studio"], _PLACES["policy"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,6 @@ class Product:
         return location in (self.locations or (location,)) and class_type in (self.class_types or (class_type,))
 
 
-_PLACES = sections("studio.json")
 LOCATIONS = {
     each["key"]: {"active": True, "is_primary": False, "policy": None, **each} for each in _PLACES["locations"]
 }
