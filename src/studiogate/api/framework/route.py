@@ -6,6 +6,7 @@ stacks, response models) costs more than the database does, so here the validato
 called directly: access first, then parameters, then the endpoint.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -21,6 +22,7 @@ from studiogate.api.framework import faults as wording
 from studiogate.api.framework.errors import MAX_FAULTS, invalid, refused, too_many_faults
 from studiogate.api.framework.params import is_cursor_fault
 from studiogate.domain.access import Access, Scope
+from studiogate.domain.paging import Page
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import Connection
@@ -34,6 +36,7 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 KEY_HEADER = "X-Service-Key"
 VERSION_HEADER = "API-Version"
+_VERSION = API_VERSION.encode()
 SERVICE_KEY = APIKeyHeader(
     name=KEY_HEADER,
     scheme_name="ServiceKey",
@@ -42,14 +45,9 @@ SERVICE_KEY = APIKeyHeader(
 )
 
 
-def needs(scope: Scope) -> Any:
-    """Require a scope: naming it in the signature is the check."""
-    return Security(SERVICE_KEY, scopes=[scope.value])
-
-
-def needs_any_key() -> object:
-    """Require a key without a scope, for the few operations that every valid key may use."""
-    return Security(SERVICE_KEY, scopes=[])
+def needs(*scope: Scope) -> Any:
+    """Require a scope: naming it in the signature is the check. Without one, every valid key may call."""
+    return Security(SERVICE_KEY, scopes=[each.value for each in scope])
 
 
 class Caller(NamedTuple):
@@ -77,6 +75,23 @@ class Caller(NamedTuple):
         """Call a storage function that reads, on its own connection."""
         async with self.runtime.database.connection() as connection:
             return await function(connection, self.access, *arguments, **named)
+
+    def found(self, wire: str | None) -> Answer:
+        """Return the resource, 304 if the caller already has it, or not_found."""
+        if wire is None:
+            return self.refuse(Refusal(Code.NOT_FOUND))
+        body = wire.encode()
+        etag = b'W/"' + hashlib.blake2b(body, digest_size=12).hexdigest().encode() + b'"'
+        # Compared weakly, as If-None-Match requires.
+        known = [
+            each.strip().removeprefix(b"W/") for each in self.request.headers.get(b"if-none-match", b"").split(b",")
+        ]
+        if known == [b"*"] or etag.removeprefix(b"W/") in known:
+            return Answer(304, b"", ((b"etag", etag),))
+        return Answer(200, body, ((b"etag", etag),))
+
+    def listed(self, page: Page | Refusal) -> Answer:
+        return self.refuse(page) if isinstance(page, Refusal) else Answer(200, page.as_json().encode())
 
 
 class Judged(BaseModel):
@@ -192,7 +207,11 @@ class LeanRoute(APIRoute):
     async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
         """Check scope, body and parameters in the contract's order, then call the endpoint."""
         caller = caller._replace(path_parameter=self._path_parameter)
-        refusal = self._scope_refusal(caller) or _unsupported_version(caller.request)
+        refusal = None if self.scope is None else caller.access.refusal_without(self.scope)
+        if refusal is None and self._also_needs is not None and self._also_needs[1](caller.request):
+            refusal = caller.access.refusal_without(self._also_needs[0])
+        if refusal is None and caller.request.headers.get(b"api-version", _VERSION) != _VERSION:
+            refusal = Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, VERSION_HEADER)
         if refusal is not None:
             return refused(refusal, caller.request_id)
         values: dict[str, object] = {self._caller_name: caller, **self._defaults}
@@ -208,12 +227,6 @@ class LeanRoute(APIRoute):
             return invalid(faults, caller.request_id)
         answer: Answer = await self.endpoint(**values)
         return answer
-
-    def _scope_refusal(self, caller: Caller) -> Refusal | None:
-        refusal = None if self.scope is None else caller.access.refusal_without(self.scope)
-        if refusal is None and self._also_needs is not None and self._also_needs[1](caller.request):
-            return caller.access.refusal_without(self._also_needs[0])
-        return refusal
 
     def _read_parameters(
         self, request: Request, path_values: Sequence[str], values: dict[str, object], faults: list[dict[str, object]]
@@ -268,10 +281,3 @@ class LeanRoute(APIRoute):
             further = await self._judge.studio_faults(caller, values, parsed)
             faults += [fault._asdict() for fault in further if fault.loc not in known]
         return None
-
-
-def _unsupported_version(request: Request) -> Refusal | None:
-    asked = request.headers.get(b"api-version")
-    if asked is None or asked == API_VERSION.encode():
-        return None
-    return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, VERSION_HEADER)

@@ -13,9 +13,9 @@ from studiogate.api.framework.operations import (
     WRITING,
     Email,
     Instant,
-    ListEnvelope,
     Uuid,
     Wire,
+    list_of,
     operation,
 )
 from studiogate.api.framework.params import (
@@ -29,7 +29,6 @@ from studiogate.api.framework.params import (
     Phone,
     UpdatedAfter,
 )
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, with_campaign
@@ -74,10 +73,6 @@ class Lead(Wire):
     )
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
-
-
-class LeadList(ListEnvelope):
-    data: list[Lead]
 
 
 class MutationResult(Wire):
@@ -167,7 +162,7 @@ class LeadUpdate(Partial, JudgedByStudio):
         return flow.LeadUpdate(**given, sets_phone="phone" in given)
 
 
-@routes.get("/leads", **operation("List leads", LeadList, *LISTING))
+@routes.get("/leads", **operation("List leads", list_of(Lead), *LISTING))
 async def list_leads(
     caller: Reader,
     email: EmailFilter = None,
@@ -176,13 +171,13 @@ async def list_leads(
     limit: Limit = LIMIT,
 ) -> Answer:
     """Newest first. One lead per email and studio."""
-    return listed(caller, await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
+    return caller.listed(await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.get("/leads/{lead_id}", **operation("Read a lead", Lead, *READING))
 async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
     """Without staff notes."""
-    return found(caller, await caller.read(storage.read_lead, lead_id))
+    return caller.found(await caller.read(storage.read_lead, lead_id))
 
 
 @routes.post("/leads", **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201))

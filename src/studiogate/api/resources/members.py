@@ -13,9 +13,9 @@ from studiogate.api.framework.operations import (
     WRITING,
     Email,
     Instant,
-    ListEnvelope,
     Uuid,
     Wire,
+    list_of,
     operation,
 )
 from studiogate.api.framework.params import (
@@ -30,7 +30,6 @@ from studiogate.api.framework.params import (
     Phone,
     UpdatedAfter,
 )
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
@@ -80,10 +79,6 @@ class MemberCreate(JudgedByStudio):
         return await caller.read(leads.phone_faults, phone)
 
 
-class MemberList(ListEnvelope):
-    data: list[Member]
-
-
 class Membership(Wire):
     id: Uuid = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
     object: Literal["membership"] = "membership"
@@ -109,11 +104,7 @@ class Membership(Wire):
     updated_at: Instant = Field(examples=["2026-11-10T17:30:00+00:00"])
 
 
-class MembershipList(ListEnvelope):
-    data: list[Membership]
-
-
-@routes.get("/members", **operation("List members", MemberList, *LISTING))
+@routes.get("/members", **operation("List members", list_of(Member), *LISTING))
 async def list_members(
     caller: Reader,
     email: EmailFilter = None,
@@ -122,7 +113,7 @@ async def list_members(
     limit: Limit = LIMIT,
 ) -> Answer:
     """Profiles of members, users and leads with a profile. Find one by `email` before you create one."""
-    return listed(caller, await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
+    return caller.listed(await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.post(
@@ -142,11 +133,12 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
     """A profile, without staff notes and payment credentials."""
-    return found(caller, await caller.read(storage.read_member, member_id))
+    return caller.found(await caller.read(storage.read_member, member_id))
 
 
 @routes.get(
-    "/members/{member_id}/memberships", **operation("List a member's memberships", MembershipList, *LISTING, *READING)
+    "/members/{member_id}/memberships",
+    **operation("List a member's memberships", list_of(Membership), *LISTING, *READING),
 )
 async def list_memberships(
     caller: Reader,
@@ -157,10 +149,10 @@ async def list_memberships(
 ) -> Answer:
     """Memberships in every state, newest first."""
     page = PageRequest(cursor, limit)
-    return listed(caller, await caller.read(storage.list_memberships, page, member_id, updated_after))
+    return caller.listed(await caller.read(storage.list_memberships, page, member_id, updated_after))
 
 
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))
 async def read_membership(caller: Reader, membership_id: PathId) -> Answer:
     """Status, renewal, pause, cancellation and credits. `state_version` tells whether it changed."""
-    return found(caller, await caller.read(storage.read_membership, membership_id))
+    return caller.found(await caller.read(storage.read_membership, membership_id))

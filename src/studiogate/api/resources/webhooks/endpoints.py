@@ -1,4 +1,4 @@
-"""/webhook-endpoints: the URLs to which events are delivered."""
+"""/webhook-endpoints: the URLs to which events are delivered, and the deliveries to them."""
 
 from typing import Annotated
 
@@ -6,20 +6,19 @@ from fastapi import APIRouter
 
 from studiogate.api.framework.errors import invalid
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
-from studiogate.api.framework.operations import LISTING, READING, WRITING, operation
-from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
-from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.operations import LISTING, READING, WRITING, list_of, operation
+from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.api.resources.webhooks import models
 from studiogate.domain.access import Scope
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.refusals import Code
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import webhooks as flow
-from studiogate.storage.webhooks import endpoints
+from studiogate.storage import events
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.webhooks import deliveries, endpoints
 from studiogate.web.response import Answer
-
-# Writes to one endpoint that the caller may manage.
 
 Manager = Annotated[Caller, needs(Scope.WEBHOOKS_MANAGE)]
 
@@ -37,10 +36,10 @@ async def _url_fault(caller: Caller, url: str) -> Answer | None:
     return invalid([fault._asdict() for fault in faults], caller.request_id) if faults else None
 
 
-@routes.get("/webhook-endpoints", **operation("List webhook endpoints", models.WebhookEndpointList, *LISTING))
+@routes.get("/webhook-endpoints", **operation("List webhook endpoints", list_of(models.WebhookEndpoint), *LISTING))
 async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
     """Those of every key that may see no more than yours."""
-    return listed(caller, await caller.read(endpoints.list_endpoints, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(endpoints.list_endpoints, PageRequest(cursor, limit)))
 
 
 @routes.post(
@@ -75,7 +74,7 @@ async def create_webhook_endpoint(
     "/webhook-endpoints/{endpoint_id}", **operation("Read a webhook endpoint", models.WebhookEndpoint, *READING)
 )
 async def read_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answer:
-    return found(caller, await caller.read(endpoints.read_endpoint, endpoint_id))
+    return caller.found(await caller.read(endpoints.read_endpoint, endpoint_id))
 
 
 @routes.patch(
@@ -125,4 +124,82 @@ async def rotate_webhook_secret(
         None,
         lambda connection: flow.rotate_secret(connection, caller.access, sealer, endpoint_id),
         of_endpoint(caller, endpoint_id, 200, sealer),
+    )
+
+
+# Deliveries: test messages, the list, and repeated deliveries.
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/test",
+    **operation(
+        "Send a test message", models.WebhookDelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202
+    ),
+)
+async def send_test_message(
+    caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Of type `webhook_endpoint.test`, also while the endpoint is disabled. Its deliveries tell what came of it."""
+    work = lambda connection: flow.test(connection, caller.access, endpoint_id)  # noqa: E731
+    return await write(caller, idempotency_key, None, work, of_endpoint(caller, endpoint_id, 202))
+
+
+@routes.get(
+    "/webhook-endpoints/{endpoint_id}/deliveries",
+    **operation("List deliveries", list_of(models.WebhookDelivery), *LISTING, *READING),
+)
+async def list_webhook_deliveries(
+    caller: Manager, endpoint_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT
+) -> Answer:
+    """With every attempt: when, how long, what the endpoint answered."""
+    if not await caller.read(endpoints.is_visible, endpoint_id):
+        return caller.refuse(Refusal(Code.NOT_FOUND))
+    return caller.listed(await caller.read(deliveries.list_deliveries, PageRequest(cursor, limit), endpoint_id))
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/replay",
+    **operation(
+        "Deliver a span of time again",
+        models.WebhookReplay,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.LIMIT_REACHED,
+        status_code=202,
+    ),
+)
+async def replay_webhooks(
+    caller: Manager,
+    endpoint_id: PathId,
+    body: models.WebhookReplayRequest,
+    idempotency_key: OptionalIdempotencyKey = None,
+) -> Answer:
+    """Everything of these types that happened from `since` until just before `until`, oldest first.
+
+    About 1,000 events at once, and no more than may wait for the endpoint (10,000 in all); `has_more` tells that some
+    are left, and 409 `limit_reached` that none could be added. A disabled endpoint gets them once it is enabled.
+    """
+    work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
+    return await write(caller, idempotency_key, body, work, of_endpoint(caller, endpoint_id, 202))
+
+
+@routes.post(
+    "/events/{event_id}/redeliver",
+    **operation(
+        "Deliver an event again", models.EventRedelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202
+    ),
+)
+async def redeliver_event(caller: Manager, event_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """To every enabled endpoint that wants it and that this key may manage."""
+
+    async def is_visible(connection: Connection) -> bool:
+        return await events.read_event(connection, caller.access, event_id) is not None
+
+    return await write(
+        caller,
+        idempotency_key,
+        None,
+        lambda connection: flow.redeliver(connection, caller.access, event_id),
+        Success(202, is_visible),
     )

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from studiogate import clock
 from studiogate.api.framework.idempotency import Partial
-from studiogate.api.framework.operations import Instant, ListEnvelope, Uuid, Wire
+from studiogate.api.framework.operations import Instant, Uuid, Wire
 from studiogate.api.framework.params import DateTime, Text
 from studiogate.api.framework.route import Caller, JudgedByStudio
 from studiogate.api.resources.events import Pattern
@@ -108,10 +108,6 @@ class WebhookEndpointWithSecret(WebhookEndpoint):
     secret: str = Field(description="Standard Webhooks; keep it.", examples=[_EXAMPLE_SECRET])
 
 
-class WebhookEndpointList(ListEnvelope):
-    data: list[WebhookEndpoint]
-
-
 class WebhookAttempt(Wire):
     number: int = Field(examples=[1])
     attempted_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
@@ -133,10 +129,6 @@ class WebhookDelivery(Wire):
     next_attempt_at: Instant | None = Field(examples=["2026-11-15T08:05:00+00:00"])
     attempts: list[WebhookAttempt]
     created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-
-
-class WebhookDeliveryList(ListEnvelope):
-    data: list[WebhookDelivery]
 
 
 class WebhookReplay(Wire):
