@@ -138,7 +138,10 @@ async def studio_access(connection: Connection, slug: str) -> Access:
     """Return the access of whoever runs the command to the studio with this slug."""
     studio = await studios.find_studio(connection, slug)
     if studio is None:
-        raise context.no_studio(slug)
+        text = (
+            f"There is no studio {slug!r}: `studiogate studio list` shows them, `studiogate studio create` creates one."
+        )
+        raise CommandError(text, Refusal(Code.NOT_FOUND, param="studio"))
     return operator_of(studio["studio_id"])
 
 

@@ -107,11 +107,6 @@ def lost_database(error: DatabaseUnavailableError) -> CommandError:
     return CommandError(f"{lost} ({error})")
 
 
-def no_studio(slug: str) -> CommandError:
-    text = f"There is no studio {slug!r}: `studiogate studio list` shows them, `studiogate studio create` creates one."
-    return CommandError(text, Refusal(Code.NOT_FOUND, param="studio"))
-
-
 def operator_name() -> str:
     """Return the name of whoever runs the command on this machine, for the audit log."""
     try:
@@ -164,7 +159,10 @@ def on_database(
 
 
 async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, Result]], migrated: bool) -> Result:
-    connection = await (pool.connect(dsn) if migrated else connect_when_possible(dsn, _say_waiting))
+    def say(problem: str) -> None:
+        complaints.print(f"Waiting for the database: {escape(visible_text(problem))}", soft_wrap=True)
+
+    connection = await (pool.connect(dsn) if migrated else connect_when_possible(dsn, say))
     try:
         if migrated and await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
@@ -194,10 +192,6 @@ async def connect_when_possible(dsn: str, say: Callable[[str], None]) -> Connect
                 say(str(error))
                 next_word = now + SAY_AGAIN_SECONDS
         await asyncio.sleep(AGAIN_SECONDS)
-
-
-def _say_waiting(problem: str) -> None:
-    complaints.print(f"Waiting for the database: {escape(visible_text(problem))}", soft_wrap=True)
 
 
 def write(text: str) -> None:

@@ -147,18 +147,17 @@ def _print(call: InStudio, page: Page | Refusal, columns: tuple[str, ...]) -> No
     print_table(call, [] if isinstance(page, Refusal) else json.loads(f"[{page.rows}]"), columns, cells)
 
 
-@webhooks.command("enable")
-def enable(call: InStudio, endpoint_id: RowId) -> None:
-    """Enable an endpoint: what waits for it is delivered now."""
-    endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=True))
-    call.show(endpoint, "The endpoint is enabled.")
+def _switch_command(name: str, text: str) -> None:
+    @webhooks.command(name, help=text)
+    def switch(call: InStudio, endpoint_id: RowId) -> None:
+        enabled = name == "enable"
+        endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=enabled))
+        call.show(endpoint, f"The endpoint is {name}d.")
 
 
-@webhooks.command("disable")
-def disable(call: InStudio, endpoint_id: RowId) -> None:
-    """Disable an endpoint. Deliveries that are pending wait until it is enabled; later events are not queued for it."""
-    endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=False))
-    call.show(endpoint, "The endpoint is disabled.")
+PENDING = "Deliveries that are pending wait until it is enabled; later events are not queued for it."
+_switch_command("enable", "Enable an endpoint: what waits for it is delivered now.")
+_switch_command("disable", f"Disable an endpoint. {PENDING}")
 
 
 @webhooks.command("delete")

@@ -133,21 +133,19 @@ def change(call: InStudio, form_id: RowId, file: FormFile) -> None:
     _change(call, form_id, given)
 
 
-@forms.command("publish")
-def publish(call: InStudio, form_id: RowId) -> None:
-    """Publish a draft: visitors and partners can see it and send it."""
-    _change(call, form_id, {"status": "published"})
-
-
-@forms.command("archive")
-def archive(call: InStudio, form_id: RowId) -> None:
-    """Archive a published form: it takes no submissions any more."""
-    _change(call, form_id, {"status": "archived"})
-
-
 def _change(call: InStudio, form_id: UUID, given: dict[str, object]) -> None:
     form = call.act("form", form_id, lambda c, access: flow.change(c, access, form_id, given))
     call.show(form, f"The form is {form['status']} now, version {form['version']}.")
+
+
+def _status_command(name: str, status: str, text: str) -> None:
+    @forms.command(name, help=text)
+    def change_status(call: InStudio, form_id: RowId) -> None:
+        _change(call, form_id, {"status": status})
+
+
+_status_command("publish", "published", "Publish a draft: visitors and partners can see it and send it.")
+_status_command("archive", "archived", "Archive a published form: it takes no submissions any more.")
 
 
 def _read(file: Path) -> dict[str, object]:
@@ -163,40 +161,31 @@ def _read(file: Path) -> dict[str, object]:
     return given
 
 
-@submissions.command("confirm")
-def confirm(call: InStudio, submission_ids: SubmissionIds) -> None:
-    """Confirm submissions. They count as verified and belong to the member with their email."""
-    _decide(call, submission_ids, SubmissionStatus.CONFIRMED)
+def _decision_command(name: str, status: SubmissionStatus, text: str) -> None:
+    @submissions.command(name, help=text)
+    def decide(call: InStudio, submission_ids: SubmissionIds) -> None:
+        def decision(submission_id: UUID) -> Action[SubmissionStatus]:
+            return lambda connection, access: flow.decide(connection, access, submission_id, status)
+
+        async def work(connection: Connection) -> None:
+            for number, submission_id in enumerate(submission_ids):
+                try:
+                    await call.act_on(connection, "submission", submission_id, decision(submission_id))
+                except CommandError as error:
+                    done = f" Only those before it are {status} now: {number}." if number else ""
+                    raise CommandError(f"{error}{done}", error.refusal) from None
+
+        call.on_database(work)
+        count = len(submission_ids)
+        text = f"The submission is {status} now." if count == 1 else f"{count} submissions are {status} now."
+        call.show([{"id": str(each), "status": status.value} for each in submission_ids], text)
 
 
-@submissions.command("reject")
-def reject(call: InStudio, submission_ids: SubmissionIds) -> None:
-    """Reject submissions. They satisfy no waiver and take no place."""
-    _decide(call, submission_ids, SubmissionStatus.REJECTED)
-
-
-@submissions.command("spam")
-def spam(call: InStudio, submission_ids: SubmissionIds) -> None:
-    """Mark submissions as spam. They satisfy no waiver and take no place."""
-    _decide(call, submission_ids, SubmissionStatus.SPAM)
-
-
-def _decide(call: InStudio, submission_ids: list[UUID], status: SubmissionStatus) -> None:
-    def decision(submission_id: UUID) -> Action[SubmissionStatus]:
-        return lambda connection, access: flow.decide(connection, access, submission_id, status)
-
-    async def work(connection: Connection) -> None:
-        for number, submission_id in enumerate(submission_ids):
-            try:
-                await call.act_on(connection, "submission", submission_id, decision(submission_id))
-            except CommandError as error:
-                done = f" Only those before it are {status} now: {number}." if number else ""
-                raise CommandError(f"{error}{done}", error.refusal) from None
-
-    call.on_database(work)
-    count = len(submission_ids)
-    text = f"The submission is {status} now." if count == 1 else f"{count} submissions are {status} now."
-    call.show([{"id": str(each), "status": status.value} for each in submission_ids], text)
+NO_EFFECT = "They satisfy no waiver and take no place."
+CONFIRM = "Confirm submissions. They count as verified and belong to the member with their email."
+_decision_command("confirm", SubmissionStatus.CONFIRMED, CONFIRM)
+_decision_command("reject", SubmissionStatus.REJECTED, f"Reject submissions. {NO_EFFECT}")
+_decision_command("spam", SubmissionStatus.SPAM, f"Mark submissions as spam. {NO_EFFECT}")
 
 
 @submissions.command("files")

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated
 
 import typer
 from rich.table import Table
@@ -141,14 +141,10 @@ def _print_text(outcome: Outcome, options: Options, changes: IO[str], path: Path
         change = json.loads(line)
         typer.echo(f"{change['place']} {'new row' if change['created'] else 'change of'} {change['id']}")
         for name, values in change["fields"].items():
-            old, new = (_shortened(values[side]) for side in ("old", "new"))
+            texts = (json.dumps(values[side], ensure_ascii=False) for side in ("old", "new"))
+            old, new = (text if len(text) <= WIDTH else text[: WIDTH - 1] + "…" for text in texts)
             typer.echo(f"  {name}: {new}" if change["created"] else f"  {name}: {old} → {new}")
     _print_summary(outcome, options.dry_run)
-
-
-def _shortened(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
 def _complain(kind: str, findings: Sequence[Fault], count: int, noun: str = "") -> None:
