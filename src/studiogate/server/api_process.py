@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import structlog
 import uvicorn
@@ -78,13 +78,6 @@ def main() -> None:
         runner.run(_serve(settings, options, ending))
 
 
-class Collected(NamedTuple):
-    """What requests leave in memory, to be written now and then."""
-
-    what: str
-    flush: Callable[[], Awaitable[None]]
-
-
 class Ending:
     """SIGTERM starts a drain at any time; SIGUSR1, SIGINT or a second signal ends the wait for proxies to notice."""
 
@@ -114,8 +107,8 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
         return
     app.partners.health.sample = lambda: _sample(runtime, server)
     admin = None if options.admin is None else socket.socket(fileno=options.admin)
-    last_use = Collected("last use of keys", app.partners.authenticator.flush_last_use)
-    request_log = Collected("requests of keys", app.partners.request_log.flush)
+    last_use = partial(_write, "last use of keys", app.partners.authenticator.flush_last_use)
+    request_log = partial(_write, "requests of keys", app.partners.request_log.flush)
     background = [
         asyncio.create_task(each)
         for each in (
@@ -133,8 +126,8 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     finally:
         for task in background:
             task.cancel()
-        await _write(last_use)
-        await _write(request_log)
+        await last_use()
+        await request_log()
         await runtime.close()
 
 
@@ -172,18 +165,18 @@ async def _drain(server: uvicorn.Server, runtime: Runtime, app: PartnerApp, endi
     runtime.event_listeners.release_all()
 
 
-async def _write_every(seconds: float, collected: Collected) -> None:
+async def _write_every(seconds: float, write: Callable[[], Awaitable[None]]) -> None:
     while True:
         await asyncio.sleep(seconds)
-        await _write(collected)
+        await write()
 
 
-async def _write(collected: Collected) -> None:
+async def _write(what: str, flush: Callable[[], Awaitable[None]]) -> None:
     """Write what was collected in memory. What the database cannot take now is dropped."""
     try:
-        await collected.flush()
+        await flush()
     except Exception as error:
-        log.warning("dropped", what=collected.what, problem=telemetry.problem_of(error))
+        log.warning("dropped", what=what, problem=telemetry.problem_of(error))
 
 
 async def _sample_forever(app: PartnerApp) -> None:

@@ -73,7 +73,15 @@ class Sender:
 
     @asynccontextmanager
     async def _lane(self, name: object) -> AsyncIterator[httpcore2.AsyncConnectionPool]:
-        lane = self._lanes.get(name) or self._lanes.setdefault(name, _Lane(self._new_pool()))
+        lane = self._lanes.get(name)
+        if lane is None:
+            pool = httpcore2.AsyncConnectionPool(
+                ssl_context=self._tls,
+                max_connections=None,
+                keepalive_expiry=KEEP_ALIVE_SECONDS,
+                network_backend=self._network,
+            )
+            lane = self._lanes[name] = _Lane(pool)
         lane.under_way += 1
         try:
             yield lane.pool
@@ -81,14 +89,6 @@ class Sender:
             lane.under_way -= 1
             lane.used_at = clock.monotonic()
             await self._tidy()
-
-    def _new_pool(self) -> httpcore2.AsyncConnectionPool:
-        return httpcore2.AsyncConnectionPool(
-            ssl_context=self._tls,
-            max_connections=None,
-            keepalive_expiry=KEEP_ALIVE_SECONDS,
-            network_backend=self._network,
-        )
 
     async def _tidy(self) -> None:
         """Close idle lanes, at most once per ``KEEP_ALIVE_SECONDS``."""

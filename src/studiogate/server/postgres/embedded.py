@@ -27,9 +27,8 @@ from urllib.parse import quote
 
 from studiogate.server import service_account
 from studiogate.server.postgres import programs
-from studiogate.server.postgres.locks import PORT, closing, fits, listens, try_lock, wait
-from studiogate.server.postgres.programs import EmbeddedPostgresError, Runner
-from studiogate.server.postgres.settings import ACCESS, ACCESS_RULES, SETTINGS
+from studiogate.server.postgres.locks import closing, fits, listens, try_lock, wait
+from studiogate.server.postgres.programs import ACCESS_RULES, PORT, EmbeddedPostgresError, Runner
 from studiogate.server.service_account import HERE, Account, AccountError, make_private, place_of, reaches
 from studiogate.settings import make_data_folder
 from studiogate.storage.db.service_role import NAME, ROLE
@@ -184,11 +183,11 @@ class EmbeddedPostgres:
     def _flags(self, place: Path) -> list[str]:
         """Write the access rules and return the settings as command-line options."""
         rules = self.cluster / ACCESS_RULES
-        rules.write_text(ACCESS + "\n")
+        rules.write_text(programs.ACCESS + "\n")
         os.chown(rules, self.cluster.stat().st_uid, self.cluster.stat().st_gid)
         rules.chmod(0o600)
         own = {"unix_socket_directories": str(self._socket_folder()), "hba_file": str(place / ACCESS_RULES)}
-        return [part for name, value in (SETTINGS | own).items() for part in ("-c", f"{name}={value}")]
+        return [part for name, value in (programs.SETTINGS | own).items() for part in ("-c", f"{name}={value}")]
 
     def _clear_remains(self, account: Account | None) -> None:
         """Remove the pid file and sockets of a dead server. Must run under the alive lock. Needed because PostgreSQL
