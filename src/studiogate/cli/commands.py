@@ -80,7 +80,13 @@ class InStudio(Call):
     async def access(self, connection: Connection) -> Access:
         """Return the operator's access to the studio; afterwards ``studio`` is its slug."""
         if self.studio is None:
-            self.studio = await _only_studio(connection)
+            slugs = [row["slug"] for row in await operator_lists.studios(connection, None, NAMED_STUDIOS + 1)]
+            if not slugs:
+                raise CommandError("There is no studio yet: `studiogate studio create` creates one.")
+            if len(slugs) > 1:
+                named = ", ".join([*slugs[:NAMED_STUDIOS], *("…" for _ in slugs[NAMED_STUDIOS:])])
+                raise context.WrongUsageError(f"There are several studios: say which with --studio SLUG ({named}).")
+            self.studio = str(slugs[0])
         return await studio_access(connection, self.studio)
 
     def read(self, work: Callable[[Connection, Access], Awaitable[Result]]) -> Result:
@@ -120,18 +126,6 @@ class InStudio(Call):
         if not owners:
             raise no_such(kind, row_id)
         return operator_of(owners[0])
-
-
-async def _only_studio(connection: Connection) -> str:
-    """Return the slug of the installation's only studio."""
-    slugs = [row["slug"] for row in await operator_lists.studios(connection, None, NAMED_STUDIOS + 1)]
-    if not slugs:
-        raise CommandError("There is no studio yet: `studiogate studio create` creates one.")
-    if len(slugs) > 1:
-        named = ", ".join([*slugs[:NAMED_STUDIOS], *("…" for _ in slugs[NAMED_STUDIOS:])])
-        raise context.WrongUsageError(f"There are several studios: say which with --studio SLUG ({named}).")
-    slug: str = slugs[0]
-    return slug
 
 
 async def studio_access(connection: Connection, slug: str) -> Access:

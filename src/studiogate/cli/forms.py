@@ -71,8 +71,14 @@ def link(call: InStudio, form_id: FormId, member: Recipient, expires: Expires = 
 
     facts: FormLinkFacts = call.on_database(work)
     made = Link(member, facts.now + wanted.life)
-    token = make_link(_secret(call, facts), form_id, made)
-    url = known_address(call.settings) + link_path(facts.studio_slug, facts.form_slug, token)
+    settings = call.settings
+    try:
+        sealer = Sealer(lambda: configuration.known_secret_keys(settings))
+        secret = open_link_secret(sealer, facts.studio_id, facts.link_secret)
+    except SealError:
+        raise CommandError(OTHER_KEY) from None
+    token = make_link(secret, form_id, made)
+    url = known_address(settings) + link_path(facts.studio_slug, facts.form_slug, token)
     if call.as_json:
         print_json({"url": url, "form_id": str(form_id), "member_id": str(member), "expires_at": made.expires_at})
         return
@@ -97,15 +103,6 @@ def _mail(call: InStudio, wanted: FormLinkToSend) -> None:
         {"queued_for": queued.masked_email, **ids, "expires_at": queued.expires_at},
         f"Queued a mail with the link for {queued.masked_email}. {until}",
     )
-
-
-def _secret(call: InStudio, facts: FormLinkFacts) -> bytes:
-    settings = call.settings
-    try:
-        sealer = Sealer(lambda: configuration.known_secret_keys(settings))
-        return open_link_secret(sealer, facts.studio_id, facts.link_secret)
-    except SealError:
-        raise CommandError(OTHER_KEY) from None
 
 
 async def _found(answer: Awaitable[Result | Refusal], wanted: FormLinkToSend) -> Result | Refusal:

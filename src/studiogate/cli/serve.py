@@ -63,15 +63,12 @@ def serve(
 def worker(data: DataFolder = None) -> None:
     """Housekeeping alone, for deployments that split it from the API."""
     settings = configuration.load(data_dir=data)
-
-    def supervised(dsn: str, keep_alive: Callable[[], None]) -> Supervisor:
-        return Supervisor(settings, dsn, keep_alive)
-
     with stoppable(settings) as signals:
         from studiogate.cli.prepare import check_database
 
         admin = admin_socket(settings)
-        with database_for(settings, supervised, signals.check) as (dsn, supervisor), supervisor:
+        started = database_for(settings, lambda dsn, tick: Supervisor(settings, dsn, tick), signals.check)
+        with started as (dsn, supervisor), supervisor:
             signals.run(check_database(settings, dsn))
             supervisor.add_worker(admin)
             say(settings, "ready", "The worker runs. Ctrl-C stops it.")

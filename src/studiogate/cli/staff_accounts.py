@@ -224,20 +224,17 @@ def _done(outcome: Result | Refusal, email: str) -> Result:
     """Return a flow's result; a refusal becomes the command's error."""
     if not isinstance(outcome, Refusal):
         return outcome
-    raise CommandError(_why(outcome, email), outcome)
-
-
-def _why(refusal: Refusal, email: str) -> str:
-    if refusal.faults:
-        return "; ".join(f"{fault.loc[0]}: {fault.msg}" for fault in refusal.faults) + "."
-    if refusal.code is Code.NOT_FOUND:
-        return f"{email} has no role in this studio: `studiogate staff invite` gives one."
-    if refusal.code is Code.INVALID_TRANSITION:
-        return "\n".join(_disabled_in(email, slug) for slug in refusal.details.get("only_in") or (None,))
-    if refusal.code is Code.LAST_OWNER:
-        slug = refusal.details["studio"]
-        return f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."
-    return refusal.message
+    text = outcome.message
+    if outcome.faults:
+        text = "; ".join(f"{fault.loc[0]}: {fault.msg}" for fault in outcome.faults) + "."
+    elif outcome.code is Code.NOT_FOUND:
+        text = f"{email} has no role in this studio: `studiogate staff invite` gives one."
+    elif outcome.code is Code.INVALID_TRANSITION:
+        text = "\n".join(_disabled_in(email, slug) for slug in outcome.details.get("only_in") or (None,))
+    elif outcome.code is Code.LAST_OWNER:
+        slug = outcome.details["studio"]
+        text = f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."
+    raise CommandError(text, outcome)
 
 
 def _link(call: Call, link: IssuedLink | None, *, mail: bool) -> dict[str, object]:

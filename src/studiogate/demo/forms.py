@@ -2,43 +2,22 @@
 
 Answers go through the service's own checks (``domain.forms``), so the stored rows are those of the hosted page."""
 
-import base64
-import math
-import struct
-import zlib
 from datetime import date, datetime, timedelta
-from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from studiogate.demo.people import OF_THE_DAY, Person
-from studiogate.demo.seed import Seed, daytime, midnight, read_file, written
+from studiogate.demo.seed import Seed, daytime, midnight, read_file, sections, written
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import judge
 from studiogate.domain.instants import instant_text
 
-WIDTH, HEIGHT = 160, 48
-HANDS = 5
+SIGNATURES = sections("signatures.json")
 
 
 def signature_url(name: str) -> str:
     """A line of ink, in one of a few hands."""
-    return _signature(sum(map(ord, name)) % HANDS)
-
-
-@cache
-def _signature(hand: int) -> str:
-    rows = [(1 << WIDTH) - 1] * HEIGHT  # one bit per pixel, white paper
-    for x in range(8, WIDTH - 8):
-        y = HEIGHT // 2 + round(math.sin(x / (3 + hand)) * (6 + x * (hand + 3) % 11))
-        rows[y] &= ~(3 << (WIDTH - x))
-        rows[y + 1] &= ~(1 << (WIDTH - x))
-    pixels = b"".join(b"\0" + row.to_bytes(WIDTH // 8, "big") for row in rows)
-    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 1, 0, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n"
-    for kind, content in (b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b""):
-        png += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-    return "data:image/png;base64," + base64.b64encode(png).decode()
+    return str(SIGNATURES[sum(map(ord, name)) % len(SIGNATURES)])
 
 
 def note_pdf(name: str) -> bytes:

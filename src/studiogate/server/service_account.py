@@ -169,16 +169,11 @@ def become(option: str) -> None:
     os.setgid(gid)
     os.setuid(uid)
     os.umask(0o077)
-    os.environ["HOME"] = _home(uid)
-
-
-def _home(uid: int) -> str:
-    """Return the home of the user that this process runs as; the root folder, which is open to all, if it has none."""
+    os.environ["HOME"] = "/"  # is open to all
     with suppress(KeyError):
         home = pwd.getpwuid(uid).pw_dir
         if os.access(home, os.X_OK):
-            return home
-    return "/"
+            os.environ["HOME"] = home
 
 
 def prepared_account(settings: Settings) -> Account | None:

@@ -222,9 +222,7 @@ class LeanRoute(APIRoute):
             if refusal is not None:
                 return refused(refusal, caller.request_id)
         if faults:
-            if any(is_cursor_fault(fault) for fault in faults):
-                return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), caller.request_id)
-            return invalid(faults, caller.request_id)
+            return _faulty(faults, caller.request_id)
         answer: Answer = await self.endpoint(**values)
         return answer
 
@@ -281,3 +279,9 @@ class LeanRoute(APIRoute):
             further = await self._judge.studio_faults(caller, values, parsed)
             faults += [fault._asdict() for fault in further if fault.loc not in known]
         return None
+
+
+def _faulty(faults: list[dict[str, object]], request_id: str) -> Answer:
+    if any(is_cursor_fault(fault) for fault in faults):
+        return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), request_id)
+    return invalid(faults, request_id)

@@ -6,29 +6,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import Field, StringConstraints, field_serializer
 
+from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
-from studiogate.api.framework.operations import (
-    LISTING,
-    READING,
-    WRITING,
-    Email,
-    Instant,
-    Uuid,
-    Wire,
-    list_of,
-    operation,
-)
-from studiogate.api.framework.params import (
-    LIMIT,
-    Cursor,
-    EmailAddress,
-    EmailFilter,
-    Limit,
-    Name,
-    PathId,
-    Phone,
-    UpdatedAfter,
-)
+from studiogate.api.framework.operations import LISTING, READING, WRITING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.params import LIMIT, Cursor, Limit, Name, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, with_campaign
@@ -58,7 +39,9 @@ routes = APIRouter(route_class=LeanRoute, tags=["leads"])
 class Lead(Wire):
     id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
     object: Literal["lead"] = "lead"
-    email: Email = Field(description="Normalized; one lead per email and studio.", examples=["sam@example.com"])
+    email: operations.Email = Field(
+        description="Normalized; one lead per email and studio.", examples=["sam@example.com"]
+    )
     first_name: str = Field(description="Empty where it is not known.", examples=["Sam"])
     last_name: str = Field(description="Empty where it is not known.", examples=["Lee"])
     phone: str | None = Field(description="E.164.", examples=["+12125550100"])
@@ -90,10 +73,10 @@ class LeadUpdated(MutationResult):
 
 
 class LeadCreate(JudgedByStudio):
-    email: EmailAddress = Field(examples=["sam@example.com"])
+    email: params.EmailAddress = Field(examples=["sam@example.com"])
     first_name: Name | None = Field(None, examples=["Sam"])
     last_name: Name | None = None
-    phone: Phone | None = None
+    phone: params.Phone | None = None
     source: Name | None = Field(None, description="Default `partner_api`.", examples=["spring-fair"])
     metadata: dict[str, object] | None = Field(
         None,
@@ -131,7 +114,7 @@ class LeadUpdate(Partial, JudgedByStudio):
 
     first_name: Name = Field(default_factory=str, examples=["Sam"])
     last_name: Name = Field(default_factory=str, examples=["Lee"])
-    phone: Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
+    phone: params.Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
     status: WritableStatus = Field(
         default_factory=_nothing,
         description="`converted` is set by the system only; a converted lead keeps it.",
@@ -158,14 +141,14 @@ class LeadUpdate(Partial, JudgedByStudio):
         return await caller.read(flow.update_faults, known, body.get("phone"), body.get("metadata"))
 
     def wanted(self) -> flow.LeadUpdate:
-        given = {name: getattr(self, name) for name in self.model_fields_set}
+        given = self.given()
         return flow.LeadUpdate(**given, sets_phone="phone" in given)
 
 
 @routes.get("/leads", **operation("List leads", list_of(Lead), *LISTING))
 async def list_leads(
     caller: Reader,
-    email: EmailFilter = None,
+    email: params.EmailFilter = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,

@@ -6,30 +6,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
+from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
-from studiogate.api.framework.operations import (
-    LISTING,
-    READING,
-    WRITING,
-    Email,
-    Instant,
-    Uuid,
-    Wire,
-    list_of,
-    operation,
-)
-from studiogate.api.framework.params import (
-    LIMIT,
-    LIMIT_WHERE_ALL_FIT,
-    Cursor,
-    EmailAddress,
-    EmailFilter,
-    Limit,
-    NonEmptyName,
-    PathId,
-    Phone,
-    UpdatedAfter,
-)
+from studiogate.api.framework.operations import LISTING, READING, WRITING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
@@ -53,7 +33,7 @@ class Member(Wire):
     name: str = Field(examples=["Jordan Rivera"])
     first_name: str = Field(examples=["Jordan"])
     last_name: str = Field(examples=["Rivera"])
-    email: Email | None = Field(examples=["jordan@example.com"])
+    email: operations.Email | None = Field(examples=["jordan@example.com"])
     phone: str | None = Field(description="E.164.", examples=["+12125550100"])
     role: Literal["member", "user", "lead"] = Field(examples=["member"])
     membership_type: str | None = Field(examples=["intro"])
@@ -64,10 +44,10 @@ class Member(Wire):
 
 
 class MemberCreate(JudgedByStudio):
-    email: EmailAddress = Field(examples=["jordan@example.com"])
-    first_name: NonEmptyName = Field(examples=["Jordan"])
-    last_name: NonEmptyName = Field(examples=["Rivera"])
-    phone: Phone | None = Field(
+    email: params.EmailAddress = Field(examples=["jordan@example.com"])
+    first_name: params.NonEmptyName = Field(examples=["Jordan"])
+    last_name: params.NonEmptyName = Field(examples=["Rivera"])
+    phone: params.Phone | None = Field(
         None,
         description="Kept as E.164; without a country code it is of the studio's country.",
         examples=["+12125550100"],
@@ -107,7 +87,7 @@ class Membership(Wire):
 @routes.get("/members", **operation("List members", list_of(Member), *LISTING))
 async def list_members(
     caller: Reader,
-    email: EmailFilter = None,
+    email: params.EmailFilter = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,

@@ -6,17 +6,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from studiogate.api.framework import params
 from studiogate.api.framework.operations import LISTING, READING, Instant, Uuid, Wire, list_of, operation
-from studiogate.api.framework.params import (
-    LIMIT,
-    LIMIT_WHERE_ALL_FIT,
-    Cursor,
-    DateTime,
-    Id,
-    Limit,
-    PathId,
-    UpdatedAfter,
-)
+from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Id, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, faults_between, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
@@ -157,8 +149,8 @@ def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
 @faults_between(_window_faults)
 async def list_classes(
     caller: Reader,
-    starts_after: Annotated[DateTime | None, Query(description="Inclusive.")] = None,
-    starts_before: Annotated[DateTime | None, Query(description="Exclusive.")] = None,
+    starts_after: Annotated[params.DateTime | None, Query(description="Inclusive.")] = None,
+    starts_before: Annotated[params.DateTime | None, Query(description="Exclusive.")] = None,
     location_id: LocationFilter = None,
     class_type_id: IdFilter = None,
     instructor_id: IdFilter = None,

@@ -166,7 +166,13 @@ class EmbeddedPostgres:
                 )
             if self.running():
                 return False
-            self._clear_remains(account)
+            # What a dead server left: PostgreSQL trusts a pid file whose pid now belongs to another process.
+            self._reap()
+            sockets = self._socket_folder()
+            make_private(self.cluster, account)
+            make_private(sockets, account)
+            for remains in (self.cluster / "postmaster.pid", *sockets.glob(f".s.PGSQL.{PORT}*")):
+                remains.unlink(missing_ok=True)
             programs.make_role(self.cluster, Runner(account, alive, self._log))
             offset = self._log.size()
             working, place = place_of(account, self.cluster)
@@ -188,16 +194,6 @@ class EmbeddedPostgres:
         rules.chmod(0o600)
         own = {"unix_socket_directories": str(self._socket_folder()), "hba_file": str(place / ACCESS_RULES)}
         return [part for name, value in (programs.SETTINGS | own).items() for part in ("-c", f"{name}={value}")]
-
-    def _clear_remains(self, account: Account | None) -> None:
-        """Remove the pid file and sockets of a dead server. Must run under the alive lock. Needed because PostgreSQL
-        trusts a pid file whose pid now belongs to another process."""
-        self._reap()
-        folder = self._socket_folder()
-        make_private(self.cluster, account)
-        make_private(folder, account)
-        for remains in (self.cluster / "postmaster.pid", *folder.glob(f".s.PGSQL.{PORT}*")):
-            remains.unlink(missing_ok=True)
 
     def _shut_down(self, users_lock: int) -> None:
         # A server that listens has installed its signal handlers and shuts down cleanly.

@@ -87,9 +87,6 @@ class StudioFormUpdate(Partial):
     def own_faults(cls, body: object) -> list[Fault]:
         return super().own_faults(body) + content_faults(body)
 
-    def given(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
 
 class FormSubmissionCreate(JudgedByStudio):
     submitter_name: Name | None = Field(None, examples=["Sam Lee"])

@@ -94,7 +94,7 @@ async def update_webhook_endpoint(
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.change(connection, caller.access, endpoint_id, body.changes()),
+        lambda connection: flow.change(connection, caller.access, endpoint_id, body.given()),
         of_endpoint(caller, endpoint_id, 200),
     )
 

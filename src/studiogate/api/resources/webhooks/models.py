@@ -58,9 +58,6 @@ class WebhookEndpointUpdate(Partial, WithUrl):
     description: Description | None = Field(None, examples=["Production"])
     enabled: bool = Field(default_factory=bool, strict=True, description="True also forgets why it was disabled.")
 
-    def changes(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
 
 class WebhookReplayRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
