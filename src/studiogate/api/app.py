@@ -154,7 +154,15 @@ class PartnerApp(FrontEnd[Exchange]):
         """Return the key's credential if it is within its rate limit, else the response that says why not."""
         credential = await self.authenticator.authenticate(exchange.request.headers.get(KEY))
         if isinstance(credential, Refusal):
-            return self._unauthenticated(exchange, credential)
+            # A rate limit against guessing; valid keys from the same address still work.
+            telemetry.REFUSED_AUTHENTICATIONS.labels(credential.code.value).inc()
+            if self._default_limit:
+                verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION)
+                _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
+                if not verdict.allowed:
+                    retry_after = (b"retry-after", verdict.retry_after)
+                    return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, retry_after)
+            return refused(credential, exchange.request_id)
         # Again: since it arrived, requests that arrived with it or waited for the same lookup have joined the queue.
         self._runtime.database.shed_if_overloaded()
         exchange.access = access = credential.access
@@ -169,17 +177,6 @@ class PartnerApp(FrontEnd[Exchange]):
         if not verdict.allowed:
             return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
         return credential
-
-    def _unauthenticated(self, exchange: Exchange, refusal: Refusal) -> Answer:
-        """Refuse a request, with a rate limit against guessing; valid keys from the same address still work."""
-        telemetry.REFUSED_AUTHENTICATIONS.labels(refusal.code.value).inc()
-        if self._default_limit:
-            verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION)
-            _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
-            if not verdict.allowed:
-                retry_after = (b"retry-after", verdict.retry_after)
-                return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, retry_after)
-        return refused(refusal, exchange.request_id)
 
 
 def _methods(match: Match[LeanRoute]) -> Answer:

@@ -107,17 +107,13 @@ def lost_database(error: DatabaseUnavailableError) -> CommandError:
     return CommandError(f"{lost} ({error})")
 
 
-def operator_name() -> str:
-    """Return the name of whoever runs the command on this machine, for the audit log."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user id without a name, as in some containers
-        return OPERATOR
-
-
 def operator_of(studio_id: UUID) -> Access:
-    """Return the access of whoever runs the command."""
-    return operator_access(studio_id, operator_name())
+    """Return the access of the user who runs the command on this machine; the audit log has their name."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name, as in some containers
+        name = OPERATOR
+    return operator_access(studio_id, name)
 
 
 def no_such(kind: str, row_id: UUID) -> CommandError:

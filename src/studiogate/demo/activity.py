@@ -71,7 +71,6 @@ class Day:
         return self.now.astimezone(ZoneInfo(TIMEZONE)).date()
 
     def id(self, kind: str, *key: object) -> UUID:
-        """The id of a row of the studio file."""
         return UUID(self.seed.uuid(kind, *key))
 
     def member(self, name: str) -> UUID:

@@ -15,7 +15,7 @@ from studiogate.demo.seed import Seed, sections
 # The past classes were so many days ago.
 PAST_DAYS = (3, 5, 7, 10, 13)
 # Minutes from the moment, rounded down to five minutes.
-OVER, UNDER_WAY, SOON, FULL, UNCOVERED = -100, -35, 15, 75, 135
+UNDER_WAY, SOON, FULL, UNCOVERED = -35, 15, 75, 135
 _TIMETABLE = sections("timetable.json")
 SLOTS = {int(begins): read_slot(entry) for begins, entry in _TIMETABLE["moment"].items()}
 PAST, DENVER = read_slot(_TIMETABLE["past"]), read_slot(_TIMETABLE["denver"])

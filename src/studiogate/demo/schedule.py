@@ -52,8 +52,6 @@ TIMETABLE = tuple(map(read_slot, sections("timetable.json")["timetable"]))
 
 @dataclass(frozen=True)
 class Session:
-    """One class: a slot of the timetable on a day."""
-
     id: str
     slot: Slot
     day: date

@@ -35,8 +35,6 @@ EVERY_METHOD: Header = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT
 
 
 class BoundedProtocol(TimedProtocol):
-    """One connection."""
-
     public_url: str | None = None
 
     def __init__(self, *arguments: object, **options: object) -> None:
@@ -98,8 +96,10 @@ class BoundedProtocol(TimedProtocol):
         elif self._in_head:
             if self._head_bytes:
                 self._wait(http_timeouts.HEAD_SECONDS)
-            elif not self._answers_are_due:
-                self._wait_for_next()
+            elif not self._answers_are_due and self.timeout_keep_alive_task is None:
+                # Start the timer for the next request where uvicorn does not: after the rest of a body.
+                seconds, ended = self.timeout_keep_alive, self.timeout_keep_alive_handler
+                self.timeout_keep_alive_task = self.loop.call_later(seconds, ended)
 
     def _end_of_slice(self, data: bytes, start: int) -> int:
         """Return where the current head or body ends, or the end of the data if it is incomplete."""

@@ -65,17 +65,14 @@ def with_nearest(faults: Iterable[dict[str, Any]], noun: str, known: Collection[
     for fault in faults:
         if fault["type"] == UNKNOWN and len(fault["loc"]) == 2:
             named += 1
-            hint = _hint(str(fault["loc"][1]), known) if named <= MAX_COMPARED else ""
+            hint = ""
+            if named <= MAX_COMPARED:
+                near = nearest(str(fault["loc"][1]), known)
+                hint = f": known are {', '.join(known)}" if known else ": none is known here"
+                hint = hint if near is None else f": did you mean {near}?"
             fault = {**fault, "msg": f"Unknown {noun}{hint}"}
         result.append(fault)
     return result
-
-
-def _hint(name: str, known: Collection[str]) -> str:
-    near = nearest(name, known)
-    if near is not None:
-        return f": did you mean {near}?"
-    return f": known are {', '.join(known)}" if known else ": none is known here"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
