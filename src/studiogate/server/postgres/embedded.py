@@ -84,7 +84,7 @@ class EmbeddedPostgres:
             raise EmbeddedPostgresError("ensure_running() comes after start(): others would stop the server otherwise.")
         with self._explained():
             self._log.trim()
-            if self.running() and (self.cluster / programs.ROLE_MARK).exists():
+            if self._usable():
                 return False
             with closing(self._acquire("start", fcntl.LOCK_EX)) as start_lock:
                 account = service_account.service_account(self.folder)
@@ -114,6 +114,10 @@ class EmbeddedPostgres:
         with self._explained():
             postmaster = self._postmaster()
             return postmaster is not None and postmaster.ready
+
+    def _usable(self) -> bool:
+        """Return whether the server is running and has the service's role."""
+        return self.running() and (self.cluster / programs.ROLE_MARK).exists()
 
     def dsn(self, database: str = NAME) -> str:
         with self._explained():
