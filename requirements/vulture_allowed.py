@@ -57,6 +57,7 @@ _.buttons
 _.confirmation_message
 _.max_file
 _.on_accent
+_.symbol
 _.text_sha256
 _.typed_name
 
