@@ -121,8 +121,9 @@ class Kind(NamedTuple):
     about_change: str
 
 
-def row_commands(group: Group, kind: Kind) -> None:
-    """Give a group the commands of a kind of rows."""
+def row_commands(text: str, kind: Kind) -> Group:
+    """Return a group with the commands of a kind of rows."""
+    group = Group(text)
     new = {name: field for name, field in kind.fields.items() if name != "active"}
 
     @group.command("create", given=FieldOptions(new, kind.options), help=kind.about_create)
@@ -141,6 +142,7 @@ def row_commands(group: Group, kind: Kind) -> None:
         print_saved(call, saved, f"The {kind.word} is deactivated:")
 
     add_list(group, kind.word.replace(" ", "_"), f"List {kind.word}s, with their ids.")
+    return group
 
 
 def print_saved(
@@ -167,9 +169,8 @@ def _spot(text: str) -> dict[str, object]:
 
 
 ACTIVE = of_field("Whether it is in use.")
-location = Group("The studio's locations: create, change, deactivate, list.")
-row_commands(
-    location,
+location = row_commands(
+    "The studio's locations: create, change, deactivate, list.",
     Kind(
         "location",
         locations,
@@ -189,9 +190,8 @@ row_commands(
 )
 
 SPOT = "A spot that members can choose, such as A1@0,1. Repeat it: all spots."
-room = Group("The rooms of locations, with the spots that members can choose.")
-row_commands(
-    room,
+room = row_commands(
+    "The rooms of locations, with the spots that members can choose.",
     Kind(
         "room",
         rooms,
@@ -215,9 +215,8 @@ row_commands(
 )
 add_list(room, "spot", "List the spots of rooms, with the ids that `booking create --spot` takes.", "spots")
 
-class_type = Group("The kinds of classes, such as yoga: create, change, deactivate, list.")
-row_commands(
-    class_type,
+class_type = row_commands(
+    "The kinds of classes, such as yoga: create, change, deactivate, list.",
     Kind(
         "class type",
         class_types,
@@ -235,9 +234,8 @@ row_commands(
     ),
 )
 
-instructor = Group("The people who teach: create, change, deactivate, list.")
-row_commands(
-    instructor,
+instructor = row_commands(
+    "The people who teach: create, change, deactivate, list.",
     Kind(
         "instructor",
         instructors,
