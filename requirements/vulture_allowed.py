@@ -118,3 +118,6 @@ _.payments
 
 # The command `studiogate up`, which is imported by its name.
 up
+
+# Passed to its statement with the other values of its tuple.
+_.sets_phone
