@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 
 from studiogate.domain.refusals import Code, RefusalType
 
@@ -109,6 +109,12 @@ class ListEnvelope(Wire):
     object: Literal["list"] = Field("list", examples=["list"])
     has_more: bool = described("True when another page exists.", False)
     next_cursor: Uuid | None = described("Pass it back unchanged as `cursor`; null on the last page.", None)
+
+
+def list_of(resource: type[Wire], name: str | None = None) -> type[ListEnvelope]:
+    """Return the model of a page of resources; its name is that of the resource with ``List`` behind it."""
+    rows = (list[resource], Field(description=ROWS))  # type: ignore[valid-type]
+    return create_model(name or f"{resource.__name__}List", __base__=ListEnvelope, data=rows)
 
 
 class ErrorObject(BaseModel):

@@ -6,35 +6,22 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import Field, StringConstraints, field_serializer
 
+from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
 from studiogate.api.framework.operations import (
     LISTING,
     NAMED,
     READING,
-    ROWS,
     WRITING,
-    Email,
     Instant,
-    ListEnvelope,
     Uuid,
     Wire,
     described,
+    list_of,
     open_enum,
     operation,
 )
-from studiogate.api.framework.params import (
-    LIMIT,
-    PHONE_TEXT,
-    Cursor,
-    EmailAddress,
-    EmailFilter,
-    Limit,
-    Name,
-    PathId,
-    Phone,
-    UpdatedAfter,
-)
-from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.params import LIMIT, Cursor, Limit, Name, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, LeadStatus, with_campaign
@@ -44,6 +31,8 @@ from studiogate.flows import leads as flow
 from studiogate.flows.idempotency import EmailWork, Stored, WriteContext
 from studiogate.storage import leads as storage
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import LEAD
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
@@ -71,7 +60,7 @@ class Lead(Wire):
 
     id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
     object: Literal["lead"] = "lead"
-    email: Email = described("Normalized; one lead per email and studio.", "sam@example.com")
+    email: operations.Email = described("Normalized; one lead per email and studio.", "sam@example.com")
     first_name: str = described("Empty where it is not known.", "Sam")
     last_name: str = described("Empty where it is not known.", "Lee")
     phone: str | None = described("E.164.", "+12125550100")
@@ -88,10 +77,6 @@ class Lead(Wire):
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
 
 
-class LeadList(ListEnvelope):
-    data: list[Lead] = Field(description=ROWS)
-
-
 class MutationResult(Wire):
     """Which lead it is, and whether this request made it."""
 
@@ -103,10 +88,10 @@ class MutationResult(Wire):
 class LeadCreate(JudgedByStudio):
     """A lead to create or to identify."""
 
-    email: EmailAddress = described("Identifies the lead: compared in normalized form.", "sam@example.com")
+    email: params.EmailAddress = described("Identifies the lead: compared in normalized form.", "sam@example.com")
     first_name: Name | None = Field(None, description="The first name.", examples=["Sam"])
     last_name: Name | None = Field(None, description="The last name.")
-    phone: Phone | None = Field(None, description=PHONE_TEXT)
+    phone: params.Phone | None = Field(None, description=params.PHONE_TEXT)
     source: Name | None = Field(
         None, description="Where the lead came from. Default: `partner_api`.", examples=["spring-fair"]
     )
@@ -147,7 +132,7 @@ class LeadUpdate(Partial, JudgedByStudio):
 
     first_name: Name = Field(default_factory=str, description="The first name.", examples=["Sam"])
     last_name: Name = Field(default_factory=str, description="The last name.", examples=["Lee"])
-    phone: Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
+    phone: params.Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
     status: WritableStatus = Field(
         default_factory=_nothing,
         description="`converted` is set by the system only; a converted lead keeps it.",
@@ -173,33 +158,30 @@ class LeadUpdate(Partial, JudgedByStudio):
         known = lead_id if isinstance(lead_id, str) else None
         return await caller.read(flow.update_faults, known, body.get("phone"), body.get("metadata"))
 
-    def wanted(self) -> flow.LeadUpdate:
-        given = {name: getattr(self, name) for name in self.model_fields_set}
-        return flow.LeadUpdate(**given, sets_phone="phone" in given)
+    def wanted(self) -> storage.LeadChange:
+        given = self.given()
+        return storage.LeadChange(**given, sets_phone="phone" in given)
 
 
-@routes.get("/leads", **operation("List leads", LeadList, *LISTING))
+@routes.get("/leads", **operation("List leads", list_of(Lead), *LISTING))
 async def list_leads(
     caller: Reader,
-    email: EmailFilter = None,
+    email: params.EmailFilter = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
     """Newest first. One lead per email and studio."""
-    return listed(caller, await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
+    return caller.listed(await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.get("/leads/{lead_id}", **operation("Read a lead", Lead, *READING))
 async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
     """Without staff notes."""
-    return found(caller, await caller.read(storage.read_lead, lead_id))
+    return caller.found(await caller.read(read_one, LEAD, lead_id))
 
 
-@routes.post(
-    "/leads",
-    **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201),
-)
+@routes.post("/leads", **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201))
 async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """One lead per email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
     filled; `metadata` merges, and what you send wins. A lead whose email is a member's is `converted` at once.

@@ -6,34 +6,20 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
+from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
 from studiogate.api.framework.operations import (
     LISTING,
     READING,
-    ROWS,
     WRITING,
-    Email,
     Instant,
-    ListEnvelope,
     Uuid,
     Wire,
     described,
+    list_of,
     operation,
 )
-from studiogate.api.framework.params import (
-    LIMIT,
-    LIMIT_WHERE_ALL_FIT,
-    PHONE_TEXT,
-    Cursor,
-    EmailAddress,
-    EmailFilter,
-    Limit,
-    NonEmptyName,
-    PathId,
-    Phone,
-    UpdatedAfter,
-)
-from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.bookings.states import MembershipStatus
@@ -43,6 +29,8 @@ from studiogate.domain.refusals import Code, Fault
 from studiogate.flows import leads
 from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import MEMBER, MEMBERSHIP
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.MEMBERS_READ)]
@@ -58,7 +46,7 @@ class Member(Wire):
     name: str = described("First and last name, derived from both.", "Jordan Rivera")
     first_name: str = described("The first name.", "Jordan")
     last_name: str = described("The last name.", "Rivera")
-    email: Email | None = described("Normalized; null where the studio has none.", "jordan@example.com")
+    email: operations.Email | None = described("Normalized; null where the studio has none.", "jordan@example.com")
     phone: str | None = described("E.164.", "+12125550100")
     role: MemberRole | str = described(
         "`member` and `user`: profiles of members; `lead`: a person who has not become a member yet.", "member"
@@ -75,19 +63,15 @@ class Member(Wire):
 class MemberCreate(JudgedByStudio):
     """A member to create."""
 
-    email: EmailAddress = described("One member per email: compared in normalized form.", "jordan@example.com")
-    first_name: NonEmptyName = described("The first name.", "Jordan")
-    last_name: NonEmptyName = described("The last name.", "Rivera")
-    phone: Phone | None = Field(None, description=PHONE_TEXT, examples=["+12125550100"])
+    email: params.EmailAddress = described("One member per email: compared in normalized form.", "jordan@example.com")
+    first_name: params.NonEmptyName = described("The first name.", "Jordan")
+    last_name: params.NonEmptyName = described("The last name.", "Rivera")
+    phone: params.Phone | None = Field(None, description=params.PHONE_TEXT, examples=["+12125550100"])
 
     @classmethod
     async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
         phone = body.get("phone") if isinstance(body, dict) else None
         return await caller.read(leads.phone_faults, phone)
-
-
-class MemberList(ListEnvelope):
-    data: list[Member] = Field(description=ROWS)
 
 
 class Membership(Wire):
@@ -121,25 +105,20 @@ class Membership(Wire):
     updated_at: Instant = Field(examples=["2026-11-10T17:30:00+00:00"])
 
 
-class MembershipList(ListEnvelope):
-    data: list[Membership] = Field(description=ROWS)
-
-
-@routes.get("/members", **operation("List members", MemberList, *LISTING))
+@routes.get("/members", **operation("List members", list_of(Member), *LISTING))
 async def list_members(
     caller: Reader,
-    email: EmailFilter = None,
+    email: params.EmailFilter = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
     """Profiles of members, users and leads with a profile. Find one by `email` before you create one."""
-    return listed(caller, await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
+    return caller.listed(await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.post(
-    "/members",
-    **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201),
+    "/members", **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201)
 )
 async def create_member(caller: Writer, body: MemberCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """Create a member once and keep the id. The lead with the same email, if there is one, becomes `converted`."""
@@ -155,11 +134,12 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
     """A profile, without staff notes and payment credentials."""
-    return found(caller, await caller.read(storage.read_member, member_id))
+    return caller.found(await caller.read(read_one, MEMBER, member_id))
 
 
 @routes.get(
-    "/members/{member_id}/memberships", **operation("List a member's memberships", MembershipList, *LISTING, *READING)
+    "/members/{member_id}/memberships",
+    **operation("List a member's memberships", list_of(Membership), *LISTING, *READING),
 )
 async def list_memberships(
     caller: Reader,
@@ -170,10 +150,10 @@ async def list_memberships(
 ) -> Answer:
     """Memberships in every state, newest first."""
     page = PageRequest(cursor, limit)
-    return listed(caller, await caller.read(storage.list_memberships, page, member_id, updated_after))
+    return caller.listed(await caller.read(storage.list_memberships, page, member_id, updated_after))
 
 
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))
 async def read_membership(caller: Reader, membership_id: PathId) -> Answer:
     """Status, renewal, pause, cancellation and credits. `state_version` tells whether it changed."""
-    return found(caller, await caller.read(storage.read_membership, membership_id))
+    return caller.found(await caller.read(read_one, MEMBERSHIP, membership_id))

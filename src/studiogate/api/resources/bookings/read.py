@@ -8,22 +8,20 @@ from pydantic import Field
 from studiogate.api.framework.operations import (
     LISTING,
     READING,
-    ROWS,
     Currency,
     Instant,
-    ListEnvelope,
     Money,
     Uuid,
     Wire,
     described,
+    list_of,
     open_enum,
     operation,
 )
 from studiogate.api.framework.params import LIMIT, Cursor, Id, Limit, PathId, UpdatedAfter
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
-from studiogate.domain.bookings.cancellation import CANCELLED_BY, CancellationType
+from studiogate.domain.bookings.cancellation import CancellationCause, CancellationType
 from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.fields.catalog import PurchaseStatus
@@ -31,11 +29,13 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import previews
 from studiogate.storage.bookings import read as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.BOOKINGS_READ)]
 ReceiptStatus = Annotated[str, open_enum("CancellationStatus", "cancelled", "preview")]
-CancelledBy = Annotated[str, open_enum("CancelledBy", *dict.fromkeys(CANCELLED_BY.values()))]
+CancelledBy = Annotated[str, open_enum("CancelledBy", *dict.fromkeys(each.by for each in CancellationCause))]
 IdFilter = Annotated[Id | None, Query()]
 routes = APIRouter(route_class=LeanRoute, tags=["bookings"])
 
@@ -53,10 +53,6 @@ class Booking(Wire):
     waitlist_position: int | None = described("1 for the next in line; null unless waitlisted.", None)
     created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-
-
-class BookingList(ListEnvelope):
-    data: list[Booking] = Field(description=ROWS)
 
 
 class WaitlistEntry(Wire):
@@ -78,10 +74,6 @@ class WaitlistEntry(Wire):
     promoted_at: Instant | None = described("When the member got a seat.", None)
     skip_reason: Code | str | None = described("Why the last free seat went to the next entry.", None)
     updated_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-
-
-class WaitlistList(ListEnvelope):
-    data: list[WaitlistEntry] = Field(description=ROWS)
 
 
 class LateFee(Wire):
@@ -152,7 +144,7 @@ class BookingCancellation(Wire):
     policy: BookingPolicy
 
 
-@routes.get("/bookings", **operation("List bookings", BookingList, *LISTING))
+@routes.get("/bookings", **operation("List bookings", list_of(Booking), *LISTING))
 async def list_bookings(
     caller: Reader,
     class_id: IdFilter = None,
@@ -164,16 +156,16 @@ async def list_bookings(
 ) -> Answer:
     """Newest first. Filters combine; an unknown class or member gives an empty list."""
     wanted = storage.BookingFilters(class_id, member_id, status, updated_after)
-    return listed(caller, await caller.read(storage.list_bookings, PageRequest(cursor, limit), wanted))
+    return caller.listed(await caller.read(storage.list_bookings, PageRequest(cursor, limit), wanted))
 
 
 @routes.get("/bookings/{booking_id}", **operation("Read a booking", Booking, *READING))
 async def read_booking(caller: Reader, booking_id: PathId) -> Answer:
     """Visible when its class is at a permitted location."""
-    return found(caller, await caller.read(storage.read_booking, booking_id))
+    return caller.found(await caller.read(read_one, BOOKING, booking_id))
 
 
-@routes.get("/waitlist", **operation("List waitlist entries", WaitlistList, *LISTING))
+@routes.get("/waitlist", **operation("List waitlist entries", list_of(WaitlistEntry, "WaitlistList"), *LISTING))
 async def list_waitlist(
     caller: Reader,
     class_id: IdFilter = None,
@@ -185,13 +177,13 @@ async def list_waitlist(
 ) -> Answer:
     """Newest first. `position` is set while an entry waits."""
     wanted = storage.BookingFilters(class_id, member_id, status, updated_after)
-    return listed(caller, await caller.read(storage.list_waitlist, PageRequest(cursor, limit), wanted))
+    return caller.listed(await caller.read(storage.list_waitlist, PageRequest(cursor, limit), wanted))
 
 
 @routes.get("/waitlist/{waitlist_id}", **operation("Read a waitlist entry", WaitlistEntry, *READING))
 async def read_waitlist_entry(caller: Reader, waitlist_id: PathId) -> Answer:
     """Position, status, and whether it became a booking."""
-    return found(caller, await caller.read(storage.read_waitlist_entry, waitlist_id))
+    return caller.found(await caller.read(read_one, WAITLIST_ENTRY, waitlist_id))
 
 
 @routes.get(
@@ -210,7 +202,7 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     preview = await caller.read(previews.preview_cancellation, booking_id)
     if isinstance(preview, Refusal):
         return caller.refuse(preview)
-    return found(caller, preview)
+    return caller.found(preview)
 
 
 @routes.get(
@@ -219,4 +211,4 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
 )
 async def read_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     """Exactly what the cancellation answered."""
-    return found(caller, await caller.read(storage.read_cancellation, booking_id))
+    return caller.found(await caller.read(storage.read_cancellation, booking_id))

@@ -9,34 +9,30 @@ from pydantic_core import PydanticCustomError
 
 from studiogate import clock
 from studiogate.api.framework.idempotency import Partial
-from studiogate.api.framework.operations import ROWS, Instant, ListEnvelope, Uuid, Wire, described, open_enum
+from studiogate.api.framework.operations import Instant, Uuid, Wire, described, open_enum
 from studiogate.api.framework.params import DateTime, Text
 from studiogate.api.framework.route import Caller, JudgedByStudio
 from studiogate.api.resources.events import EVENT_PATTERNS, Pattern
 from studiogate.domain.events import EVERYTHING, EventType, types_of
 from studiogate.domain.refusals import Fault
-from studiogate.flows import webhooks as flow
+from studiogate.storage.webhooks.deliveries import ReplayedEvents
 
 _EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 _EXAMPLE_SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"  # noqa: S105 # nosec B105 # Standard Webhooks' own
 
 
-def _once_each(value: list[str]) -> list[str]:
-    return list(dict.fromkeys(value))
-
-
 Url = Annotated[Text, StringConstraints(min_length=1, max_length=2048)]
-EventTypes = Annotated[list[Pattern], Field(min_length=1, max_length=50), AfterValidator(_once_each)]
+EventTypes = Annotated[
+    list[Pattern], Field(min_length=1, max_length=50), AfterValidator(lambda value: list(dict.fromkeys(value)))
+]
 KnownPattern = Annotated[str, open_enum(*EVENT_PATTERNS)]
 DisabledReason = Annotated[str, open_enum("DisabledReason", "gone", "failing")]
 DeliveryStatus = Annotated[str, open_enum("DeliveryStatus", "pending", "succeeded", "failed", "withheld")]
-Description = Annotated[Text, StringConstraints(max_length=500)]
-
-
 EVENT_TYPES_TEXT = (
     "Which events are sent: types, families such as `booking.*`, or `*` for all. The key must have the scope that each "
     "of them needs."
 )
+Description = Annotated[Text, StringConstraints(max_length=500)]
 
 
 class WithUrl(JudgedByStudio):
@@ -81,9 +77,6 @@ class WebhookEndpointUpdate(Partial, WithUrl):
         description="Whether events are sent. True also forgets why it was disabled.",
     )
 
-    def changes(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
 
 class WebhookReplayRequest(BaseModel):
     """Which events to deliver again."""
@@ -106,10 +99,10 @@ class WebhookReplayRequest(BaseModel):
             raise PydanticCustomError("time_order", "since should not be after until")
         return self
 
-    def wanted(self) -> flow.Replay:
+    def wanted(self) -> ReplayedEvents:
         types = None if self.types is None else [each.value for each in types_of(self.types)]
         until = self.until or clock.now() + timedelta(minutes=1)
-        return flow.Replay(self.since, until, types)
+        return ReplayedEvents(self.since, until, types)
 
 
 class WebhookEndpoint(Wire):
@@ -137,10 +130,6 @@ class WebhookEndpointWithSecret(WebhookEndpoint):
     secret: str = described("Standard Webhooks; keep it.", _EXAMPLE_SECRET)
 
 
-class WebhookEndpointList(ListEnvelope):
-    data: list[WebhookEndpoint] = Field(description=ROWS)
-
-
 class WebhookAttempt(Wire):
     """One attempt to deliver."""
 
@@ -166,10 +155,6 @@ class WebhookDelivery(Wire):
     )
     attempts: list[WebhookAttempt] = Field(description="All attempts so far.")
     created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-
-
-class WebhookDeliveryList(ListEnvelope):
-    data: list[WebhookDelivery] = Field(description=ROWS)
 
 
 class WebhookReplay(Wire):
