@@ -8,7 +8,7 @@ from studiogate.docs.rendering import render
 from studiogate.domain.refusals import MESSAGES, Code, RefusalType
 
 PAGE = guides.errors()
-RENDERED = render(PAGE, lambda target: target)
+RENDERED = render(PAGE, lambda target: target, {})
 
 
 @pytest.mark.parametrize("code", list(Code))

@@ -185,7 +185,7 @@ WRONG: dict[str, Callable[[], dict[str, str]]] = {
     "another secret": lambda: headers(new_secret()),
     "too old": lambda: headers(age=timedelta(minutes=6)),
     "another body": lambda: headers(body=BODY + " "),
-    "no signature": lambda: {},
+    "no signature": dict,
     "not a number": lambda: {**headers(), "webhook-timestamp": "now"},
 }
 
@@ -193,7 +193,12 @@ WRONG: dict[str, Callable[[], dict[str, str]]] = {
 @contextmanager
 def running(sample: str, language: str, folder: Path, **env: str) -> Iterator["subprocess.Popen[str]"]:
     process = subprocess.Popen(
-        command(sample, language, folder), env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(sample, language, folder),
+        env=env,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         yield process

@@ -41,7 +41,7 @@ def errors() -> str:
     parts = [_INTRODUCTION]
     for kind, chapter in chapters().items():
         codes = [code for code in chapter.entries if code not in OF_CONSOLE]
-        parts.append(f'<a id="{kind.value}"></a>\n\n## {chapter.title}\n\n`{kind.value}`. {_prose(chapter.intro)}\n')
+        parts.append(f'<a id="{kind.value}"></a>\n\n## {chapter.title}\n\n`{kind.value}`. {chapter.intro}\n')
         parts += map(_section, codes)
     return "\n".join([*parts, _CONSOLE, *map(_section, (code for code in Code if code in OF_CONSOLE))])
 
@@ -64,9 +64,9 @@ def _section(code: Code) -> str:
             f"### {code.value}\n",
             f"**{status}** `{kind.value}`, {retry}\n",
             f"> {MESSAGES[code]}\n",
-            f"{_prose(entry.meaning)}\n",
-            f"**What to do.** {_prose(entry.action)}\n",
-            f"**Does a retry help?** {_prose(entry.retry)}\n",
+            f"{entry.meaning}\n",
+            f"**What to do.** {entry.action}\n",
+            f"**Does a retry help?** {entry.retry}\n",
             *_details((name, detail.text) for name, detail in entry.details.items()),
             f"<details>\n<summary>Example</summary>\n\n```json\n{example}\n```\n\n</details>\n",
         ]
@@ -74,19 +74,6 @@ def _section(code: Code) -> str:
 
 
 def _details(details: Iterable[tuple[str, str]]) -> Iterator[str]:
-    rows = [f"| `{name}` | {_prose(text)} |" for name, text in details]
+    rows = [f"| `{name}` | {text} |" for name, text in details]
     if rows:
         yield "\n".join(["| field of `details` | |", "|---|---|", *rows, ""])
-
-
-def _prose(text: str) -> str:
-    """Return a text in which each other code is a link to its section."""
-    parts = text.split("`")
-    return "".join(_code(part) if index % 2 else part for index, part in enumerate(parts))
-
-
-def _code(text: str) -> str:
-    return f"[`{text}`](#{text})" if text in _CODES else f"`{text}`"
-
-
-_CODES = {code.value for code in Code}

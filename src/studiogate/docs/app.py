@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +146,13 @@ class DocsApp(FrontEnd[Exchange]):
         """Return the front page. It is rendered at most every few seconds, because anybody can request it."""
         now = clock.monotonic()
         if self._front is None or now - self._front[0] > KEPT_SECONDS:
-            values = {"forms": await self._demo_forms(), "demo": DEMO}
+            forms: list[PublishedForm] = []
+            with suppress(DatabaseUnavailableError, OverloadedError):  # the page is as useful without them
+                async with self._runtime.database.connection() as connection:
+                    forms = await hosted.published_test_forms(connection, DEMO)
+            values = {"forms": forms, "demo": DEMO}
             self._front = now, self._html("front.html", values, (b"cache-control", b"no-cache"))
         return self._front[1]
-
-    async def _demo_forms(self) -> list[PublishedForm]:
-        try:
-            async with self._runtime.database.connection() as connection:
-                return await hosted.published_test_forms(connection, DEMO)
-        except (DatabaseUnavailableError, OverloadedError):
-            return []  # the page is as useful without them
 
     def _html(self, template: str, values: Mapping[str, object], *headers: Header) -> Answer:
         text = self._templates.get_template(template).render(values)

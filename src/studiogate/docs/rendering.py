@@ -1,7 +1,7 @@
 """Markdown to HTML: headings with anchors, highlighted samples with a tab for each language, links within the site."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -45,12 +45,17 @@ class Rendered(NamedTuple):
     sections: Sequence[Section]
 
 
-def render(text: str, resolve: Resolve) -> Rendered:
-    """Render a page. ``resolve`` returns the address for the target of a link, or None to show no link."""
+def render(text: str, resolve: Resolve, words: Mapping[str, str]) -> Rendered:
+    """Render a page. ``resolve`` returns the address for the target of a link, or None to show no link; ``words`` has
+    the addresses of what code in a text may name, such as an error code."""
     tokens = _MARKDOWN.parse(text)
-    for token in tokens:
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if before.type == "th_open" and not token.content:
+            before.tag = after.tag = "td"  # there is no header to announce
         for child in token.children or ():
             _redirect(child, resolve)
+        if token.children and before.type != "heading_open":
+            token.children = list(_linked(token.children, words))
         if token.type == "html_block":
             token.content = _SOURCE.sub(lambda found: f'{found[1]}="{resolve(found[2])}"', token.content)
     sections = _sections(tokens)
@@ -59,6 +64,18 @@ def render(text: str, resolve: Resolve) -> Rendered:
     html: str = _MARKDOWN.renderer.render(_with_tabs(body), _MARKDOWN.options, {})
     first = next((_text(after) for token, after in pairwise(body) if token.tag == "p"), "")
     return Rendered(sections[0].title, first, Markup(html), sections)  # noqa: S704  our own texts
+
+
+def _linked(tokens: Sequence[Token], words: Mapping[str, str]) -> Iterator[Token]:
+    """Yield the tokens of a text, with a link around each code that is one of the words and is not in a link."""
+    depth = 0
+    for token in tokens:
+        depth += token.nesting if token.type in ("link_open", "link_close") else 0
+        address = words.get(token.content) if token.type == "code_inline" and not depth else None
+        if address is None:
+            yield token
+        else:
+            yield from (Token("link_open", "a", 1, attrs={"href": address}), token, Token("link_close", "a", -1))
 
 
 def portable(text: str, resolve: Resolve) -> str:
@@ -79,7 +96,7 @@ def _redirect(token: Token, resolve: Resolve) -> None:
         return
     target = resolve(str(token.attrGet("href")))
     if target is None:
-        token.attrs = {}  # without an address it is not a link
+        token.attrs.clear()  # without an address it is not a link
     else:
         token.attrSet("href", target)
 

@@ -1,18 +1,21 @@
 """Search the sections of all pages for everyday words."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 MAX_QUERY = 100  # characters
+MAX_WORDS = 8
 MAX_HITS = 12
+_MIN_PREFIX = 3  # characters; fewer begin half of all words
 _WORD = re.compile(r"[^\W_]+")
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ing|ed|es|s|e)$")
-_COMMON = frozenset("a an and api are can do for how i in is it my not of on or the to what when with".split())
+_COMMON = {"a", "an", "and", "api", "are", "can", "do", "for", "how", "i", "in", "is", "it", "my", "not", "of"}
+_COMMON |= {"on", "or", "the", "to", "what", "when", "with"}
 _IN_TITLE, _MAX_IN_TEXT, _LONGER, _SIMILAR = 10.0, 6, 0.6, 0.6
 _CODE = 100.0  # for the section of the code that was typed
 
@@ -81,7 +84,8 @@ class Index:
         """Return the best sections: those with most of the words, then those that are most about them."""
         typed = query[:MAX_QUERY].lower().strip()
         given = _WORD.findall(typed)
-        words = [_stem(word) for word in given if word not in _COMMON] or [_stem(word) for word in given]
+        stems = [_stem(word) for word in given if word not in _COMMON] or [_stem(word) for word in given]
+        words = list(dict.fromkeys(stems))[:MAX_WORDS]
         matched: dict[int, tuple[int, float]] = {}
         for word in words:
             for number, weight in self._of(word).items():
@@ -104,9 +108,10 @@ class Index:
         return found
 
     def _alike(self, word: str) -> Iterator[tuple[str, float]]:
-        start = bisect_left(self._words, word)
-        for other in takewhile(lambda each: each.startswith(word), self._words[start:]):
-            yield other, 1.0 if other == word else _LONGER
+        yield word, 1.0
+        if len(word) >= _MIN_PREFIX:
+            longer = islice(self._words, bisect_right(self._words, word), None)
+            yield from ((other, _LONGER) for other in takewhile(lambda each: each.startswith(word), longer))
         yield from ((other, _SIMILAR) for other in _SAME.get(word, ()))
 
 
@@ -115,7 +120,9 @@ def _excerpt(text: str, words: Sequence[str]) -> Markup:
     pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, words)) + r")\w*", re.IGNORECASE)
     first = pattern.search(text)
     start = max(0, text.rfind(" ", 0, max(0, first.start() - 60))) if first else 0
-    shown = text[start : start + 180]
+    shown = text[start : start + 180].strip()
+    if start + 180 < len(text):
+        shown = shown.rpartition(" ")[0] + " …"
     parts, last = Markup(""), 0
     for found in pattern.finditer(shown):
         parts += Markup("{}<mark>{}</mark>").format(shown[last : found.start()], found[0])

@@ -1,5 +1,6 @@
 """The pages: each is rendered once, on its first request, because their sources do not change while a process runs."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -116,10 +117,17 @@ class Site:
         text = self._sources.get(entry.name)
         return TITLES[entry.name] if text is None else text.partition("\n")[0].removeprefix("# ")
 
+    @cached_property
+    def _words(self) -> Mapping[str, str]:
+        """Return the addresses of what the texts name: pages, and error codes, which are headings of their page."""
+        codes = re.findall(r"^### (\w+)$", self._texts["errors"](), re.MULTILINE)
+        pages = [*(entry.path for entry in ENTRIES.values()), "/llms.txt", "/llms-full.txt", "/partner/v1/openapi.json"]
+        return {path: path for path in pages} | {code: f"/docs/errors#{code}" for code in codes}
+
     def _rendered(self, entry: Entry) -> Page:
         text = self._sources[entry.name] if entry.file else self._texts[entry.name]()
         text = text.replace(SAMPLE_ADDRESS, self._address())
-        made = rendering.render(text, lambda target: _address_of(target, entry))
+        made = rendering.render(text, lambda target: _address_of(target, entry), self._words)
         markdown = rendering.portable(text, lambda target: _address_of(target, entry))
         return Page(entry, made.title, made.description, made.html, made.sections, markdown)
 
