@@ -73,7 +73,9 @@ def test_every_operation_is_on_its_page_with_parameters_and_examples(pages: dict
         assert f'data-method="{method}" data-path="{target}"' in shown
         assert operation["x-required-scope"] is None or f"<code>{operation['x-required-scope']}</code>" in shown
         for parameter in operation["parameters"]:
-            name = parameter.get("name") or DOCUMENT["components"]["parameters"][parameter["$ref"].split("/")[-1]]["name"]
+            name = (
+                parameter.get("name") or DOCUMENT["components"]["parameters"][parameter["$ref"].split("/")[-1]]["name"]
+            )
             if name not in ("API-Version", "X-Request-Id", "If-None-Match"):
                 assert f'data-name="{name}"' in shown, (target, name)
         for media in operation.get("requestBody", {}).get("content", {}).values():
@@ -102,7 +104,9 @@ def test_links_lead_somewhere(pages: dict[str, str], desk_site: Desk) -> None:
             target, _, anchor = link.partition("#")
             ids = errors if target == "/docs/errors" else known.get(target or path)
             assert not anchor or ids is None or anchor in ids, (path, link)
-    everything = {str(operation["operationId"]) for tag in filter(None, PAGES.values()) for *_, operation in operations_of(tag)}
+    everything = {
+        str(operation["operationId"]) for tag in filter(None, PAGES.values()) for *_, operation in operations_of(tag)
+    }
     assert everything | set(DOCUMENT["webhooks"]) <= known["/docs/reference"]
 
 
