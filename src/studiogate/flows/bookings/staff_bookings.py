@@ -53,7 +53,7 @@ async def promote_entry(
     """
     if override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=override.faults)
-    found = await lock.lock_class_of(connection, access, "waitlist_entries", entry_id)
+    found = await lock.lock_class_of_entry(connection, access, entry_id)
     if found is None:
         return NOT_FOUND
     situation, member_id = found
@@ -94,7 +94,7 @@ async def cancel_booking(
     faults = Override(reason=reason).faults
     if faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    if await lock.lock_class_of(connection, access, "bookings", booking_id) is None:
+    if await lock.lock_class_of_booking(connection, access, booking_id) is None:
         return NOT_FOUND
     async with audited(connection, access, "booking.cancel", Subject("booking", booking_id), reason):
         return await cancel_for_studio(connection, access, booking_id, reason)
@@ -132,7 +132,7 @@ async def mark(
 ) -> Mark | Refusal:
     """Check in, mark as no-show, or undo that; ``undoes`` is the status that is undone. Instructors do so in their own
     classes."""
-    found = await lock.lock_class_of(connection, access, "bookings", booking_id)
+    found = await lock.lock_class_of_booking(connection, access, booking_id)
     if found is None:
         return NOT_FOUND
     situation, _ = found
