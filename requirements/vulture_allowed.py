@@ -7,6 +7,8 @@ _.available
 _.beginner_safe
 _.booking_source
 _.cancellation_reason
+_.city
+_.client_visible
 _.consent_label
 _.consent_policy_slug
 _.consent_policy_version
@@ -20,6 +22,7 @@ _.event_types
 _.failing_since
 _.form_version
 _.help_text
+_.is_primary
 _.lifecycle_stage
 _.max_file_size
 _.membership_end_date
@@ -55,6 +58,7 @@ _.buttons
 _.confirmation_message
 _.max_file
 _.on_accent
+_.symbol
 _.text_sha256
 _.typed_name
 

@@ -88,9 +88,6 @@ class StudioFormUpdate(Partial):
     def own_faults(cls, body: object) -> list[Fault]:
         return super().own_faults(body) + content_faults(body)
 
-    def given(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
 
 class FormSubmissionCreate(JudgedByStudio):
     submitter_name: Name | None = Field(None, examples=["Sam Lee"])
@@ -119,34 +116,19 @@ class FormSubmissionCreate(JudgedByStudio):
         return submit.SubmissionToStore(self.submitter_email, self.submitter_name or None, self.data)
 
 
-@routes.post(
-    "/forms",
-    **operation("Create a form", Form, *WRITING, *IDEMPOTENT, Code.SLUG_TAKEN, status_code=201),
-)
+@routes.post("/forms", **operation("Create a form", Form, *WRITING, *IDEMPOTENT, Code.SLUG_TAKEN, status_code=201))
 async def create_form(
     caller: Writer, body: PartnerFormCreate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
     wanted = body.wanted()
     return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.create(connection, caller.access, wanted),
-        Success(201),
+        caller, idempotency_key, body, lambda connection: flow.create(connection, caller.access, wanted), Success(201)
     )
 
 
 @routes.put(
     "/forms/{form_id}",
-    **operation(
-        "Update a form",
-        Form,
-        *WRITING,
-        *READING,
-        *IDEMPOTENT,
-        Code.SLUG_TAKEN,
-        Code.INVALID_TRANSITION,
-    ),
+    **operation("Update a form", Form, *WRITING, *READING, *IDEMPOTENT, Code.SLUG_TAKEN, Code.INVALID_TRANSITION),
 )
 async def update_form(
     caller: Writer, form_id: PathId, body: StudioFormUpdate, idempotency_key: OptionalIdempotencyKey = None
