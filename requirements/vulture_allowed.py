@@ -115,3 +115,9 @@ _.skip_text
 _.url_of
 _.waiting_not_listed
 _.payments
+
+# The command `studiogate up`, which is imported by its name.
+up
+
+# Passed to its statement with the other values of its tuple.
+_.sets_phone

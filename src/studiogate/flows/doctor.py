@@ -188,7 +188,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
-    for studio_id in await housekeeping.studios_with_files(connection):
+    for studio_id in await housekeeping.studios_with(connection, "files"):
         access, after = operator_access(studio_id), None
         while page := await uploads.page_of_files(connection, access, after, FILES_AT_ONCE):
             for name in await missing_files(connection, access, folder, page):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
@@ -13,15 +14,14 @@ from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio
 from studiogate.flows.schedule import series as series_flow
-from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails, request_log
-from studiogate.storage import class_clock as due_classes
+from studiogate.storage import erasure, housekeeping
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import uploads
 from studiogate.storage.schedule import classes, series
 from studiogate.storage.upload_folder import UploadFolder
-from studiogate.storage.webhooks import deliveries, endpoints
+from studiogate.storage.webhooks import endpoints
 
 BATCH = 200
 FILES_AT_ONCE = 1_000
@@ -73,7 +73,7 @@ async def fill_free_seats(database: Database) -> int:
 
 async def advance_memberships(database: Database) -> int:
     async with database.connection() as connection:
-        due = await housekeeping.studios_with_due_memberships(connection)
+        due = await housekeeping.studios_with(connection, "due memberships")
     return await for_each_studio(due, lambda studio_id: _advance_memberships(database, system_access(studio_id)))
 
 
@@ -89,10 +89,17 @@ async def _advance_memberships(database: Database, access: Access) -> int:
             return changed
 
 
+async def announce_class_statuses(database: Database) -> int:
+    """Announce the classes that have started or ended since the last round, in small batches."""
+    async with database.connection() as connection:
+        due = await housekeeping.studios_with(connection, "due classes")
+    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, changes.announce_due))
+
+
 async def extend_series(database: Database) -> int:
     """Create the classes of series that the studios' horizons have come to include, each series by itself."""
     async with database.connection() as connection:
-        studios = await series.studios_with_due_series(connection)
+        studios = await housekeeping.studios_with(connection, "due series")
     due: list[Due] = []
     for studio_id in studios:
         async with database.connection() as connection:
@@ -110,6 +117,17 @@ Step = Callable[[Database], Coroutine[object, None, int]]
 Sweep = Callable[[Connection, Access, int], Awaitable[int]]
 
 
+async def _delete(database: Database, what: str) -> int:
+    """Delete what is old in every studio that has some; return how many rows."""
+    async with database.connection() as connection:
+        due = await housekeeping.studios_with(connection, what)
+
+    async def sweep(connection: Connection, access: Access, at_most: int) -> int:
+        return await housekeeping.delete(connection, access, what, at_most)
+
+    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, sweep))
+
+
 async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
     """Run a sweep in small batches, each in its own transaction; return the sum of their counts."""
     access, done = system_access(studio_id), 0
@@ -121,34 +139,21 @@ async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
             return done
 
 
-def _sweeping(studios: Callable[[Connection], Awaitable[list[UUID]]], sweep: Sweep) -> Step:
-    """Return the step that runs a sweep in every studio that needs it, and returns the sum of their counts."""
-
-    async def step(database: Database) -> int:
-        async with database.connection() as connection:
-            due = await studios(connection)
-        return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, sweep))
-
-    return step
-
-
-# The classes that have started or ended since the last round.
-announce_class_statuses = _sweeping(due_classes.studios_with_due_classes, changes.announce_due)
-# What is deleted when it is old. The number of days or hours is in the statements that find it.
-forget_expired_keys = _sweeping(housekeeping.studios_with_expired_keys, idempotency.sweep)
-forget_form_tokens = _sweeping(form_tokens.studios_with_old_tokens, form_tokens.sweep)
-forget_old_events = _sweeping(events.studios_with_old_events, events.sweep)
-forget_old_audit_entries = _sweeping(audit.studios_with_old_entries, audit.sweep)
+# What is deleted when it is old.
+forget_expired_keys = partial(_delete, what="old keys")
+forget_form_tokens = partial(_delete, what="old form tokens")
+forget_old_events = partial(_delete, what="old events")
+forget_old_audit_entries = partial(_delete, what="old audit entries")
 # ``flows.request_log`` deletes those that are too many.
-forget_old_requests = _sweeping(request_log.studios_with_old_requests, request_log.sweep)
-forget_old_deliveries = _sweeping(deliveries.studios_with_old_deliveries, deliveries.sweep)
-forget_mails = _sweeping(housekeeping.studios_with_old_mails, mails.forget)
+forget_old_requests = partial(_delete, what="old requests")
+forget_old_deliveries = partial(_delete, what="old deliveries")
+forget_mails = partial(_delete, what="old mails")
 
 
 async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
     async with database.connection() as connection:
-        due = await housekeeping.studios_with_forgotten_uploads(connection)
+        due = await housekeeping.studios_with(connection, "forgotten uploads")
 
     async def forget(studio_id: UUID) -> int:
         async with database.transaction() as connection:
@@ -187,7 +192,7 @@ async def forget_staff_secrets(database: Database) -> int:
 async def remove_erased_files(database: Database, folder: UploadFolder) -> int:
     """Remove files of erased people that a crash, or an erasure on another machine, left on this one's disk."""
     async with database.connection() as connection:
-        due = await erasure.studios_with_removed_files(connection)
+        due = await housekeeping.studios_with(connection, "removed files")
     return await for_each_studio(due, lambda studio_id: _remove_erased_files(database, folder, studio_id))
 
 
@@ -207,7 +212,7 @@ FILE_STEPS = {
     "abandoned files settled": settle_abandoned_files,
     "files of erased people removed": remove_erased_files,
 }
-STEPS = {
+STEPS: dict[str, Step] = {
     "expired waitlist entries": expire_waitlists,
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,

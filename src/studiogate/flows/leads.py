@@ -1,7 +1,6 @@
 """Create or identify leads, update them, and note their submissions."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from uuid import UUID
 
 from studiogate.domain import leads
@@ -118,7 +117,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: s
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
     if refusal := leads.status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes):
         return refusal
-    change = replace(wanted, phone=phone, metadata=metadata)
+    change = wanted._replace(phone=phone, metadata=metadata)
     async with recorded_for_key(connection, access, "lead.change", Subject("lead", kept.id)):
         await storage.change_lead(connection, access, kept.id, change)
     return mutation(kept.id, created=False)

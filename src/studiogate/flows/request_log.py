@@ -14,6 +14,7 @@ from studiogate import clock
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.request_log import CHECKED_AFTER, FIRST_FAILURE, KEYS_AT_ONCE, KeyRequests, LoggedRequest
 from studiogate.flows.retry import for_each_studio
+from studiogate.storage import housekeeping
 from studiogate.storage import request_log as storage
 from studiogate.storage.db.pool import Database
 from studiogate.telemetry import RequestRecord
@@ -59,6 +60,6 @@ class RequestLog:
             deleted = DELETED_AT_ONCE
             while deleted == DELETED_AT_ONCE:
                 async with self._database.transaction() as connection:
-                    deleted = await storage.delete_surplus(connection, access, DELETED_AT_ONCE)
+                    deleted = await housekeeping.delete(connection, access, "surplus requests", DELETED_AT_ONCE)
             self._unchecked[studio_id] = 0
         return written

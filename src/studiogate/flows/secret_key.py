@@ -37,14 +37,14 @@ async def agree(connection: Connection, key: bytes) -> bytes:
 
 async def prepare(connection: Connection, choose: Choose) -> None:
     async with transaction_on(connection):
-        choose(await secret_key.lock_fingerprint(connection))
+        choose(await secret_key.key_fingerprint(connection, "update"))
 
 
 async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rotated | None:
     """Reseal every secret under another key, in one transaction; return None if that was done already. What cannot be
     opened stays: a webhook secret has to be rotated, a second factor to be removed by an operator."""
     async with transaction_on(connection):
-        keys = choose(await secret_key.lock_fingerprint(connection))
+        keys = choose(await secret_key.key_fingerprint(connection, "update"))
         if keys is None:
             return None
         old, new = Sealer(lambda: keys), Sealer(lambda: keys[-1:])
@@ -98,7 +98,7 @@ async def seal_links(database: Database, sealer: Sealer) -> int:
         studios = await secret_key.studios_with_unsealed_links(connection, AT_ONCE)
     for studio_id in studios:
         async with database.transaction() as connection:
-            sealer.use(await secret_key.share_fingerprint(connection))
+            sealer.use(await secret_key.key_fingerprint(connection, "share"))
             stored = await secret_key.lock_link_secret(connection, studio_id)
             if stored is not None and not is_sealed_link(stored):
                 sealed = sealer.seal(stored, link_purpose(studio_id))

@@ -18,6 +18,7 @@ from studiogate.storage import event_changes, event_numbering, events, secret_ke
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.statement import new_id
+from studiogate.storage.paging import read_one
 from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"
@@ -37,7 +38,7 @@ async def create(
     if await endpoints.count_live(connection, access) >= MAX_ENDPOINTS:
         return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAX_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()
-    sealer.use(await secret_key.share_fingerprint(connection))
+    sealer.use(await secret_key.key_fingerprint(connection, "share"))
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)
     await record_creation(connection, access, "webhook_endpoint.create", Subject(KIND, endpoint_id))
@@ -93,7 +94,7 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     secret = new_secret()
-    sealer.use(await secret_key.share_fingerprint(connection))
+    sealer.use(await secret_key.key_fingerprint(connection, "share"))
     await endpoints.rotate(
         connection, access, endpoint_id, sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     )
@@ -122,7 +123,7 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
     }
     await deliveries.create_test(connection, access, delivery_id, endpoint_id, json_text(envelope))
     await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
-    return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
+    return await read_one(connection, access, deliveries.DELIVERY, delivery_id) or NOT_FOUND
 
 
 async def replay(

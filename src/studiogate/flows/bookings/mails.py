@@ -17,6 +17,7 @@ from studiogate.flows.bookings import mail_texts
 from studiogate.flows.changes import audited
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import housekeeping
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import mails
 from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place
@@ -28,7 +29,7 @@ EVENTS_AT_ONCE = 500
 
 async def studios_with_news(database: Database) -> list[UUID]:
     async with database.connection() as connection:
-        return await mails.studios_with_news(connection)
+        return await housekeeping.studios_with(connection, "news")
 
 
 async def queue_news(database: Database, studio_id: UUID) -> bool:

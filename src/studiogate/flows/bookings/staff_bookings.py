@@ -40,7 +40,7 @@ async def promote_entry(
     the booking window is checked again, as for any promotion; on a refusal nothing changes."""
     if override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=override.faults)
-    if (found := await lock.lock_class_of_entry(connection, access, entry_id)) is None:
+    if (found := await lock.lock_class_of(connection, access, "waitlist_entries", entry_id)) is None:
         return NOT_FOUND
     situation, member_id = found
     class_ = situation.class_
@@ -75,7 +75,7 @@ async def cancel_booking(
     """Cancel a booking for the studio, even after the start: no fee, the credit is returned. Returns the receipt."""
     if faults := Override(reason=reason).faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    if await lock.lock_class_of_booking(connection, access, booking_id) is None:
+    if await lock.lock_class_of(connection, access, "bookings", booking_id) is None:
         return NOT_FOUND
     async with audited(connection, access, "booking.cancel", audit.Subject("booking", booking_id), reason):
         return await cancel_for_studio(connection, access, booking_id, reason)
@@ -111,7 +111,7 @@ async def mark(
     connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
 ) -> Mark | Refusal:
     """Check in, mark as no-show, or undo what ``undoes`` says. Instructors do so in their own classes."""
-    if (found := await lock.lock_class_of_booking(connection, access, booking_id)) is None:
+    if (found := await lock.lock_class_of(connection, access, "bookings", booking_id)) is None:
         return NOT_FOUND
     situation, _ = found
     if not access.may_act_on_class_of(await staff.instructor_of_class(connection, access, situation.class_.id)):

@@ -78,11 +78,7 @@ async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, 
         recorded(connection, access, "member.erase", Subject("member", rows.member_id)),
         changing(connection, access, EventType.LEAD_UPDATED, *rows.leads),
     ):
-        await storage.erase_member(connection, access, rows.member_id)
-        await storage.erase_leads(connection, access, rows.leads)
-    await storage.erase_external_ids(connection, access, [rows.member_id, *rows.leads])
-    await storage.delete_mails(connection, access, rows.member_id, rows.submissions, email)
-    return await storage.erase_submissions(connection, access, rows.submissions)
+        return await storage.erase_rows(connection, access, rows, email)
 
 
 async def _redact(connection: Connection, access: Access, rows: PersonRows) -> None:

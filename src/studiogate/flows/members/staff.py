@@ -21,6 +21,8 @@ from studiogate.storage import people, studio
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import KeptMember
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import MEMBER
 
 
 @staff_flow(Permission.MEMBERS)
@@ -68,7 +70,7 @@ async def change_within(
         return refusal
     if profile["email"] is not None and _appears(kept.profile, profile):
         await members_appeared(connection, access, [profile["email"]])
-    if (wire := await storage.read_member(connection, access, str(member_id))) is None:
+    if (wire := await read_one(connection, access, MEMBER, member_id)) is None:
         raise AssertionError("a locked member can be read")
     member: dict[str, object] = json.loads(wire)
     return member
