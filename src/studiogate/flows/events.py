@@ -62,7 +62,6 @@ class Sequencer:
             self._rounds[studio_id] = asyncio.create_task(self._run(studio_id))
 
     async def settled(self) -> None:
-        """Wait for the rounds in progress."""
         await asyncio.gather(*self._rounds.values())
 
     async def _run(self, studio_id: UUID) -> None:

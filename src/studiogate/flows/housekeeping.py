@@ -28,32 +28,36 @@ FILES_AT_ONCE = 1_000
 Due = tuple[UUID, UUID]  # a studio and its class or series
 
 
-async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[int]]) -> int:
-    """Run the step for each class or series and return the sum; one that fails is reported after the others."""
-    return await for_each(due, lambda each: step(*each), lambda each: f"class or series {each[1]} of studio {each[0]}")
+async def _for_each(
+    database: Database, due: Iterable[Due], flow: Callable[[Connection, Access, UUID], Awaitable[int]]
+) -> int:
+    """Run the flow for each, in a transaction of its own, and return the sum; one that fails is reported at the end."""
+
+    async def step(each: Due) -> int:
+        async with database.transaction() as connection:
+            return await flow(connection, system_access(each[0]), each[1])
+
+    return await for_each(due, step, lambda each: f"class or series {each[1]} of studio {each[0]}")
 
 
 async def expire_waitlists(database: Database) -> int:
     """Cancel and announce the bookings that are still on the waitlist at class start: no charge, no seat."""
     async with database.connection() as connection:
         due = await staff.classes_with_expired_waitlist(connection)
-    return await _for_each(due, lambda studio_id, class_id: _expire_waitlist(database, studio_id, class_id))
+    return await _for_each(database, due, _expire_waitlist)
 
 
-async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) -> int:
-    access = system_access(studio_id)
-    async with database.transaction() as connection:
-        situation = await lock.lock_class(connection, access, class_id)
-        now = await classes.database_time(connection, access)
-        if situation is None or not waitlist_has_expired(situation.class_, now):
-            return 0
-        waiting = await staff.waiting_bookings(connection, access, class_id)
-        members = [member_id for _, member_id in waiting]
-        await lock.lock_members(connection, access, class_id, members)
-        for booking_id, _ in waiting:
-            cause = CancellationCause.WAITLIST_EXPIRED
-            await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)
-        return len(waiting)
+async def _expire_waitlist(connection: Connection, access: Access, class_id: UUID) -> int:
+    situation = await lock.lock_class(connection, access, class_id)
+    now = await classes.database_time(connection, access)
+    if situation is None or not waitlist_has_expired(situation.class_, now):
+        return 0
+    waiting = await staff.waiting_bookings(connection, access, class_id)
+    await lock.lock_members(connection, access, class_id, [member_id for _, member_id in waiting])
+    for booking_id, _ in waiting:
+        cause = CancellationCause.WAITLIST_EXPIRED
+        await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)
+    return len(waiting)
 
 
 async def fill_free_seats(database: Database) -> int:
@@ -64,12 +68,7 @@ async def fill_free_seats(database: Database) -> int:
             page = await staff.classes_with_seat_and_waitlist(connection, due[-1] if due else None, BATCH)
         due += page
         if len(page) < BATCH:
-            return await _for_each(due, lambda studio_id, class_id: _fill_free_seats(database, studio_id, class_id))
-
-
-async def _fill_free_seats(database: Database, studio_id: UUID, class_id: UUID) -> int:
-    async with database.transaction() as connection:
-        return await staff_flow.fill_free_seats(connection, system_access(studio_id), class_id)
+            return await _for_each(database, due, staff_flow.fill_free_seats)
 
 
 async def advance_memberships(database: Database) -> int:
@@ -105,12 +104,7 @@ async def extend_series(database: Database) -> int:
     for studio_id in studios:
         async with database.connection() as connection:
             due += [(studio_id, each) for each in await series.due_series(connection, system_access(studio_id))]
-    return await _for_each(due, lambda studio_id, series_id: _extend_series(database, studio_id, series_id))
-
-
-async def _extend_series(database: Database, studio_id: UUID, series_id: UUID) -> int:
-    async with database.transaction() as connection:
-        return await series_flow.extend(connection, system_access(studio_id), series_id)
+    return await _for_each(database, due, series_flow.extend)
 
 
 async def forget_deleted_endpoints(database: Database) -> int:
@@ -160,31 +154,30 @@ async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with(connection, "forgotten uploads")
-    return await for_each_studio(due, lambda studio_id: _forget_uploads(database, folder, studio_id))
 
+    async def forget(studio_id: UUID) -> int:
+        async with database.transaction() as connection:
+            names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
+        for name in names:
+            await asyncio.to_thread(folder.remove, studio_id, name)
+        return len(names)
 
-async def _forget_uploads(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
-    async with database.transaction() as connection:
-        names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
-    for name in names:
-        await asyncio.to_thread(folder.remove, studio_id, name)
-    return len(names)
+    return await for_each_studio(due, forget)
 
 
 async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
     """Move the files of interrupted uploads to their place if their row was committed, else remove them."""
     abandoned = await asyncio.to_thread(folder.abandoned)
-    return await for_each_studio(
-        abandoned, lambda studio_id: _settle_abandoned_files(database, folder, studio_id, abandoned[studio_id])
-    )
 
+    async def settle(studio_id: UUID) -> int:
+        names = abandoned[studio_id]
+        async with database.connection() as connection:
+            known = await uploads.known_files(connection, system_access(studio_id), names)
+        for name in names:
+            await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
+        return len(names)
 
-async def _settle_abandoned_files(database: Database, folder: UploadFolder, studio_id: UUID, names: list[str]) -> int:
-    async with database.connection() as connection:
-        known = await uploads.known_files(connection, system_access(studio_id), names)
-    for name in names:
-        await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
-    return len(names)
+    return await for_each_studio(abandoned, settle)
 
 
 async def forget_staff_secrets(database: Database) -> int:

@@ -83,7 +83,7 @@ class LeadChange(NamedTuple):
     sets_phone: bool = False
     phone: str | None = None
     status: str | None = None
-    note: str | None = None
+    notes: str | None = None
     metadata: Mapping[str, object] | None = None
 
 

@@ -6,6 +6,7 @@ gets to before its lease ends.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -79,7 +80,7 @@ async def lock_and_count_confirmations(connection: Connection, access: Access, r
     return int(await connection.fetchval(statement, access.studio_id, recipient))
 
 
-async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, object]]:
+async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
     """Claim due mails about submissions until the lease ends; return them with everything that their text needs."""
     return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
 

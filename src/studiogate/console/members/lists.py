@@ -6,10 +6,9 @@ history entry, never in an address: addresses end up in logs of proxies, in the 
 
 from typing import Any
 
+from studiogate.console.framework import ConsoleRequest, action, page
 from studiogate.console.framework.formats import with_query
-from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PATH
 from studiogate.domain.staff import Permission
@@ -19,7 +18,7 @@ from studiogate.storage.paging import ListPage
 from studiogate.web.response import Answer
 
 
-@page("GET", "/members", Permission.MEMBERS)
+@page("/members", Permission.MEMBERS)
 async def members(request: ConsoleRequest) -> Answer:
     filters = _filters(request, request.query.get("status"), request.query.get("location"))
     async with request.database.connection() as connection:
@@ -28,13 +27,13 @@ async def members(request: ConsoleRequest) -> Answer:
     return _show(request, filters, found, "")
 
 
-@page("GET", "/members/search", Permission.MEMBERS)
+@page("/members/search", Permission.MEMBERS)
 async def reload_search(request: ConsoleRequest) -> Answer:
     """Lead to the list: the results of a search have no address."""
     return request.redirect(PATH)
 
 
-@action("POST", "/members/search", Permission.MEMBERS)
+@action("/members/search", Permission.MEMBERS)
 async def search(request: ConsoleRequest) -> Answer:
     """Show the members that a text describes; without a text, the list."""
     form = request.form

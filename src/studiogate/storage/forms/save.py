@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from studiogate.domain.access import Access
-from studiogate.domain.forms.states import manages_forms
+from studiogate.domain.forms.states import FormStatus, manages_forms
 from studiogate.domain.json_values import json_text
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
@@ -86,11 +86,11 @@ class FormContent:
     """All writable attributes of a form, complete and canonical."""
 
     title: str
-    slug: str
-    description: str | None
-    fields: list[object]
-    settings: Mapping[str, object]
-    status: str
+    slug: str = ""
+    description: str | None = None
+    fields: list[Any] = field(default_factory=list)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    status: str = FormStatus.DRAFT
 
     @property
     def columns(self) -> tuple[object, ...]:

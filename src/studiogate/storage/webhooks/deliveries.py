@@ -119,7 +119,7 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> in
 class ReplayedEvents(NamedTuple):
     since: datetime
     until: datetime
-    types: Sequence[str] | None
+    types: Sequence[str] | None  # None: those that the endpoint subscribes to
 
 
 async def replay(
