@@ -47,6 +47,7 @@ _.utm_id
 _.utm_medium
 _.utm_source
 _.utm_term
+_.waitlist_position
 
 # Members of enums and dataclasses: values of the contract, or read by templates.
 _.LOST
@@ -102,7 +103,6 @@ _.icon
 _.in_drawer
 _.is_current
 _.other_faults
-_.badges
 _.booked_share
 _.can_check_in
 _.can_mark_absent
@@ -117,3 +117,9 @@ _.skip_text
 _.url_of
 _.waiting_not_listed
 _.payments
+
+# The command `studiogate up`, which is imported by its name.
+up
+
+# Passed to its statement with the other values of its tuple.
+_.sets_phone

@@ -172,7 +172,7 @@ async def console_path(connection: Connection, sealer: Sealer) -> str:
     """Return the path to print: a one-time link for the demo studio's owner, the set-up of an empty service, or the
     page to sign in."""
     if not await studios.any_studio(connection):
-        sealer.use(await secret_key.share_fingerprint(connection))
+        sealer.use(await secret_key.key_fingerprint(connection, "share"))
         return set_up.set_up_path(sealer, clock.now())
     found = await studios.find_studio(connection, demo.SLUG)
     if found is None:

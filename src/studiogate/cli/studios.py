@@ -13,7 +13,7 @@ from studiogate.cli.rows import print_rows, print_saved, table_of
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo
-from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
+from studiogate.domain.mails import MailKind, is_switched_on
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.staff_input import Fields
@@ -127,8 +127,12 @@ def list_kinds(call: InStudio) -> None:
         late = [dict(row) for row in await mail_storage.dropped(connection, access, MAX_LATE)]
         counts = Counter(row["kind"] for row in late)
         kinds = [
-            {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}
-            for kind, when in SENT_WHEN.items()
+            {
+                "kind": kind.value,
+                "on": is_switched_on(kind, place.switches, test=place.test),
+                "sent_when": kind.sent_when,
+            }
+            for kind in MailKind
         ]
         sent = await worker_sends(connection)
         return [{**row, "too_late": counts[row["kind"]]} for row in kinds], late, sent

@@ -105,7 +105,7 @@ async def _members(request: ConsoleRequest, connection: Connection, words: Words
             " · ".join(filter(None, (each["email"], each["phone"], each["product"]))),
             f"/console/members/{each['id']}",
         )
-        for each in found.members
+        for each in found.rows
     ]
     return Found("Members", hits)
 

@@ -1,7 +1,7 @@
 """The button that resolves a reason why somebody cannot book, check in or be promoted."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -9,7 +9,6 @@ from studiogate.console.framework import ConsoleRequest, Resolution
 from studiogate.domain.bookings.overrides import ENTITLEMENT
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import previews
 
 # In few words, for lists; the whole texts are the API's.
 SHORT: Mapping[str, str] = {
@@ -63,7 +62,7 @@ def resolution(request: ConsoleRequest, code: str, ways: ResolutionLinks) -> Res
     return None
 
 
-def can_join_waitlist(reasons: Iterable[previews.Reason]) -> bool:
+def can_join_waitlist(reasons: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether the class is full, by the reasons of a validated booking, and has a place on its waitlist."""
     return any(each["code"] == Code.CLASS_FULL and each["details"]["waitlist_available"] for each in reasons)
 

@@ -1,15 +1,12 @@
 """What the audit log keeps of a change: the fields that differ, with personal values masked.
 
-The log must outlive the data that it is about, so nothing that identifies a person goes into it: a masked value only
-says that there was one.
-"""
+The log outlives the data that it is about, so nothing identifies a person: a masked value says that there was one."""
 
 from collections.abc import Iterable, Mapping
 
 from studiogate.domain.json_values import same_json
 from studiogate.domain.studio_file.sections import EVERY_SECTION
 
-DAYS_KEPT = 400
 MASK = "•••"
 # Personal fields, masked in any row: free text and answers may name anybody.
 PERSONAL = frozenset(field.name for section in EVERY_SECTION.values() for field in section.fields if field.personal) | {

@@ -1,7 +1,6 @@
 """Every type of event: who may read it, what it is about, when it is emitted, and an example.
 
-Filters, subscriptions, the OpenAPI document and what an erasure redacts derive from this table.
-"""
+Filters, subscriptions, the OpenAPI document and what an erasure redacts derive from this table."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -9,7 +8,6 @@ from typing import Any, NamedTuple
 
 from studiogate.domain.access import Actor, Scope
 
-DAYS_KEPT = 30
 # Announcing every position of a waitlist helps nobody: events are emitted only for positions near the front.
 POSITIONS_ANNOUNCED = 20
 EVERYTHING = "*"
@@ -25,6 +23,17 @@ class Example(NamedTuple):
 
 NO_EXAMPLE, BY_STAFF = Example(), Example(actor=Actor.STAFF)
 _AT = "2026-11-15T08:00:00+00:00"
+# The scope that reads the events of a resource, and the resource.
+_BOOKING = Scope.BOOKINGS_READ, "booking"
+_ENTRY = Scope.BOOKINGS_READ, "waitlist_entry"
+_SUBMISSION = Scope.FORM_SUBMISSIONS_READ, "form_submission"
+_FORM = Scope.FORMS_READ, "form"
+_LEAD = Scope.LEADS_READ, "lead"
+_MEMBER = Scope.MEMBERS_READ, "member"
+_MEMBERSHIP = Scope.MEMBERS_READ, "membership"
+_PURCHASE = Scope.PURCHASES_READ, "purchase"
+_CLASS = Scope.SCHEDULE_READ, "class"
+_ENDPOINT = Scope.WEBHOOKS_MANAGE, "webhook_endpoint"
 
 
 class EventType(StrEnum):
@@ -36,76 +45,57 @@ class EventType(StrEnum):
     example: Example
 
     def __new__(cls, value: str, *facts: Any) -> "EventType":
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.scope, member.resource, member.text, member.example = (*facts, NO_EXAMPLE)[:4]
-        return member
+        type_ = str.__new__(cls, value)
+        type_._value_ = value
+        (type_.scope, type_.resource), type_.text, type_.example = (*facts, NO_EXAMPLE)[:3]
+        return type_
 
-    BOOKING_CREATED = "booking.created", Scope.BOOKINGS_READ, "booking", "A booking was made, confirmed or waitlisted."
+    BOOKING_CREATED = "booking.created", _BOOKING, "A booking was made, confirmed or waitlisted."
     BOOKING_UPDATED = (
         "booking.updated",
-        Scope.BOOKINGS_READ,
-        "booking",
+        _BOOKING,
         "A booking was promoted from the waitlist, checked in, or marked as no-show.",
         Example({"status": "confirmed"}, {"status": "waitlisted", "waitlist_position": 1}),
     )
     BOOKING_CANCELLED = (
         "booking.cancelled",
-        Scope.BOOKINGS_READ,
-        "booking",
+        _BOOKING,
         "A booking was cancelled.",
         Example({"status": "cancelled"}, {"status": "confirmed"}),
     )
     WAITLIST_UPDATED = (
         "waitlist.updated",
-        Scope.BOOKINGS_READ,
-        "waitlist_entry",
+        _ENTRY,
         f"A waitlist entry's status changed, or its position while it is {POSITIONS_ANNOUNCED} or better.",
         Example({"position": 1}, {"position": 2}),
     )
-    FORM_SUBMITTED = "form.submitted", Scope.FORM_SUBMISSIONS_READ, "form_submission", "Somebody submitted a form."
+    FORM_SUBMITTED = "form.submitted", _SUBMISSION, "Somebody submitted a form."
     FORM_SUBMISSION_UPDATED = (
         "form_submission.updated",
-        Scope.FORM_SUBMISSIONS_READ,
-        "form_submission",
+        _SUBMISSION,
         "The studio confirmed or rejected a submission, or marked it as spam.",
         Example({"status": "confirmed"}, {"status": "pending"}, Actor.STAFF),
     )
-    FORM_CREATED = "form.created", Scope.FORMS_READ, "form", "A form was created."
+    FORM_CREATED = "form.created", _FORM, "A form was created."
     FORM_UPDATED = (
         "form.updated",
-        Scope.FORMS_READ,
-        "form",
+        _FORM,
         "A form was changed.",
         Example({"version": 2}, {"title": "Intake", "version": 1}),
     )
-    LEAD_CREATED = "lead.created", Scope.LEADS_READ, "lead", "A lead was created."
-    LEAD_UPDATED = (
-        "lead.updated",
-        Scope.LEADS_READ,
-        "lead",
-        "A lead was changed.",
-        Example({"status": "qualified"}, {"status": "new"}),
-    )
-    MEMBER_CREATED = "member.created", Scope.MEMBERS_READ, "member", "A member was created."
+    LEAD_CREATED = "lead.created", _LEAD, "A lead was created."
+    LEAD_UPDATED = "lead.updated", _LEAD, "A lead was changed.", Example({"status": "qualified"}, {"status": "new"})
+    MEMBER_CREATED = "member.created", _MEMBER, "A member was created."
     MEMBER_UPDATED = (
         "member.updated",
-        Scope.MEMBERS_READ,
-        "member",
+        _MEMBER,
         "A member's profile was changed.",
         Example({}, {"membership_type": None, "membership_start_date": None}, Actor.STAFF),
     )
-    MEMBERSHIP_CREATED = (
-        "membership.created",
-        Scope.MEMBERS_READ,
-        "membership",
-        "A member was given a membership.",
-        BY_STAFF,
-    )
+    MEMBERSHIP_CREATED = "membership.created", _MEMBERSHIP, "A member was given a membership.", BY_STAFF
     MEMBERSHIP_UPDATED = (
         "membership.updated",
-        Scope.MEMBERS_READ,
-        "membership",
+        _MEMBERSHIP,
         "A membership was renewed, paused, cancelled or otherwise changed.",
         Example(
             {"status": "paused", "paused_at": _AT, "state_version": 4},
@@ -113,38 +103,29 @@ class EventType(StrEnum):
             Actor.STAFF,
         ),
     )
-    PURCHASE_CREATED = (
-        "purchase.created",
-        Scope.PURCHASES_READ,
-        "purchase",
-        "A purchase was made, a late fee included.",
-    )
+    PURCHASE_CREATED = "purchase.created", _PURCHASE, "A purchase was made, a late fee included."
     PURCHASE_UPDATED = (
         "purchase.updated",
-        Scope.PURCHASES_READ,
-        "purchase",
+        _PURCHASE,
         "A purchase's status or refund was changed.",
         Example({"status": "completed"}, {"status": "pending"}, Actor.STAFF),
     )
-    CLASS_CREATED = "class.created", Scope.SCHEDULE_READ, "class", "The studio scheduled a class.", BY_STAFF
+    CLASS_CREATED = "class.created", _CLASS, "The studio scheduled a class.", BY_STAFF
     CLASS_UPDATED = (
         "class.updated",
-        Scope.SCHEDULE_READ,
-        "class",
+        _CLASS,
         "The studio changed a class.",
         Example({"capacity": 12, "available_count": 3}, {"capacity": 10, "available_count": 1}, Actor.STAFF),
     )
     CLASS_CANCELLED = (
         "class.cancelled",
-        Scope.SCHEDULE_READ,
-        "class",
+        _CLASS,
         "The studio cancelled a class.",
         Example({"status": "cancelled"}, {"status": "scheduled"}, Actor.STAFF),
     )
     WEBHOOK_ENDPOINT_DISABLED = (
         "webhook_endpoint.disabled",
-        Scope.WEBHOOKS_MANAGE,
-        "webhook_endpoint",
+        _ENDPOINT,
         "An endpoint was disabled, by a key, by staff or because it failed.",
         Example(
             {"enabled": False, "disabled_reason": "gone", "disabled_at": _AT, "failing_since": _AT},
@@ -163,7 +144,6 @@ PATTERNS: tuple[str, ...] = (
 
 
 def types_of(patterns: Iterable[str]) -> list[EventType]:
-    """Return the event types that match any of the patterns."""
     named = set(patterns)
     return [
         each

@@ -11,6 +11,7 @@ from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import catalog as storage
+from studiogate.storage.paging import read_one
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.CATALOG_READ)]
@@ -52,4 +53,4 @@ async def list_products(
 @routes.get("/products/{product_id}", **operation("Read a product with its permitted prices", Product, *READING))
 async def read_product(caller: Reader, product_id: PathId) -> Answer:
     """Active or not, with all prices that the key may see."""
-    return caller.found(await caller.read(storage.read_product, product_id))
+    return caller.found(await caller.read(read_one, storage.PRODUCT, product_id))

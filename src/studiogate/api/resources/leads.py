@@ -19,6 +19,8 @@ from studiogate.flows import leads as flow
 from studiogate.flows.idempotency import EmailWork, Stored, WriteContext
 from studiogate.storage import leads as storage
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import LEAD
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
@@ -140,9 +142,9 @@ class LeadUpdate(Partial, JudgedByStudio):
         known = lead_id if isinstance(lead_id, str) else None
         return await caller.read(flow.update_faults, known, body.get("phone"), body.get("metadata"))
 
-    def wanted(self) -> flow.LeadUpdate:
+    def wanted(self) -> storage.LeadChange:
         given = self.given()
-        return flow.LeadUpdate(**given, sets_phone="phone" in given)
+        return storage.LeadChange(**given, sets_phone="phone" in given)
 
 
 @routes.get("/leads", **operation("List leads", list_of(Lead), *LISTING))
@@ -160,7 +162,7 @@ async def list_leads(
 @routes.get("/leads/{lead_id}", **operation("Read a lead", Lead, *READING))
 async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
     """Without staff notes."""
-    return caller.found(await caller.read(storage.read_lead, lead_id))
+    return caller.found(await caller.read(read_one, LEAD, lead_id))
 
 
 @routes.post("/leads", **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201))

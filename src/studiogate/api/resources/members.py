@@ -17,6 +17,8 @@ from studiogate.domain.refusals import Code, Fault
 from studiogate.flows import leads
 from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import MEMBER, MEMBERSHIP
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.MEMBERS_READ)]
@@ -113,7 +115,7 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
     """A profile, without staff notes and payment credentials."""
-    return caller.found(await caller.read(storage.read_member, member_id))
+    return caller.found(await caller.read(read_one, MEMBER, member_id))
 
 
 @routes.get(
@@ -135,4 +137,4 @@ async def list_memberships(
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))
 async def read_membership(caller: Reader, membership_id: PathId) -> Answer:
     """Status, renewal, pause, cancellation and credits. `state_version` tells whether it changed."""
-    return caller.found(await caller.read(storage.read_membership, membership_id))
+    return caller.found(await caller.read(read_one, MEMBERSHIP, membership_id))

@@ -11,6 +11,8 @@ from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import purchases as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import PURCHASE
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.PURCHASES_READ)]
@@ -50,4 +52,4 @@ async def list_purchases(
 @routes.get("/purchases/{purchase_id}", **operation("Read a purchase", Purchase, *READING))
 async def read_purchase(caller: Reader, purchase_id: PathId) -> Answer:
     """Amounts are decimal strings; late-cancel fees are purchases too."""
-    return caller.found(await caller.read(storage.read_purchase, purchase_id))
+    return caller.found(await caller.read(read_one, PURCHASE, purchase_id))

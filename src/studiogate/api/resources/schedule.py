@@ -13,6 +13,8 @@ from studiogate.api.framework.route import Caller, LeanRoute, faults_between, ne
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Fault
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import CLASS
 from studiogate.storage.schedule import read as storage
 from studiogate.web.response import Answer
 
@@ -103,7 +105,7 @@ async def list_rooms(
 
 @routes.get("/rooms/{room_id}", **operation("Read a room", Room, *READING))
 async def read_room(caller: Reader, room_id: PathId) -> Answer:
-    return caller.found(await caller.read(storage.read_room, room_id))
+    return caller.found(await caller.read(read_one, storage.ROOM, room_id))
 
 
 @routes.get("/class-types", **operation("List class types", list_of(ClassType), *LISTING))
@@ -114,7 +116,7 @@ async def list_class_types(caller: Reader, cursor: Cursor = None, limit: Limit =
 
 @routes.get("/class-types/{class_type_id}", **operation("Read a class type", ClassType, *READING))
 async def read_class_type(caller: Reader, class_type_id: PathId) -> Answer:
-    return caller.found(await caller.read(storage.read_class_type, class_type_id))
+    return caller.found(await caller.read(read_one, storage.CLASS_TYPE, class_type_id))
 
 
 @routes.get("/instructors", **operation("List active instructors", list_of(Instructor), *LISTING))
@@ -126,7 +128,7 @@ async def list_instructors(caller: Reader, cursor: Cursor = None, limit: Limit =
 @routes.get("/instructors/{instructor_id}", **operation("Read an instructor", Instructor, *READING))
 async def read_instructor(caller: Reader, instructor_id: PathId) -> Answer:
     """Also one who is no longer active: past classes keep naming them."""
-    return caller.found(await caller.read(storage.read_instructor, instructor_id))
+    return caller.found(await caller.read(read_one, storage.INSTRUCTOR, instructor_id))
 
 
 def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
@@ -171,7 +173,7 @@ async def list_classes(
 @routes.get("/classes/{class_id}", **operation("Read a class", Class, *READING))
 async def read_class(caller: Reader, class_id: PathId) -> Answer:
     """One class session with its availability at this moment."""
-    return caller.found(await caller.read(storage.read_class, class_id))
+    return caller.found(await caller.read(read_one, CLASS, class_id))
 
 
 @routes.get(

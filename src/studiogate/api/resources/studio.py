@@ -11,6 +11,7 @@ from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import studio as storage
+from studiogate.storage.paging import read_one
 from studiogate.web.public_address import known_address
 from studiogate.web.response import Answer
 
@@ -57,4 +58,4 @@ async def list_locations(caller: Reader, cursor: Cursor = None, limit: Limit = L
 @routes.get("/locations/{location_id}", **operation("Read a location", Location, *READING))
 async def read_location(caller: Reader, location_id: PathId) -> Answer:
     """A location of another studio, or one that the key may not see, is 404."""
-    return caller.found(await caller.read(storage.read_location, location_id))
+    return caller.found(await caller.read(read_one, storage.LOCATION, location_id))

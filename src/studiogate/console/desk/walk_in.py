@@ -24,9 +24,10 @@ from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import Booked, StaffBooking
 from studiogate.flows.members import staff as members
 from studiogate.storage import member_search
-from studiogate.storage import members as member_storage
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.member_list import MemberFilters, MemberPage
+from studiogate.storage.member_list import MemberFilters
+from studiogate.storage.paging import ListPage, read_one
+from studiogate.storage.resources import MEMBER
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
@@ -34,7 +35,7 @@ from studiogate.web.response import Answer
 MAX_FOUND = 12
 CREATED = "Member created."
 PAGE, DRAWER = "desk/walk_in.html", "desk/_walk_in.html"
-NOBODY = MemberPage([], None)
+NOBODY = ListPage([])
 
 
 def drawer_path(class_id: UUID, member_id: UUID | str | None = None, after: str | None = None) -> str:
@@ -56,7 +57,7 @@ async def _values(request: ConsoleRequest, class_: DayClass, member_id: UUID | N
     if member_id is None:
         return values
     async with request.database.connection() as connection:
-        wire = await member_storage.read_member(connection, request.access, str(member_id))
+        wire = await read_one(connection, request.access, MEMBER, member_id)
         if wire is None:
             return values
         return values | {"member": json.loads(wire)} | await _case(connection, request, class_, member_id)

@@ -18,6 +18,8 @@ from studiogate.flows.bookings import desk, previews
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import CLASS
 from studiogate.storage.schedule import day as day_storage
 from studiogate.storage.schedule import read as schedule
 from studiogate.storage.schedule.read import ClassFilters
@@ -56,7 +58,7 @@ async def _confirmation(
     request: ConsoleRequest, connection: Connection, member: Row, class_id: UUID
 ) -> Values | Refusal:
     """Show a class with what the rules say about this booking."""
-    wire = await schedule.read_class(connection, request.access, str(class_id))
+    wire = await read_one(connection, request.access, CLASS, class_id)
     if wire is None:
         return NOT_FOUND
     class_ = _shown(request, json.loads(wire))

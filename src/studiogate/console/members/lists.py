@@ -13,7 +13,8 @@ from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PATH
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_list, member_search
-from studiogate.storage.member_list import MemberFilters, MemberPage
+from studiogate.storage.member_list import MemberFilters
+from studiogate.storage.paging import ListPage
 from studiogate.web.response import Answer
 
 
@@ -53,9 +54,9 @@ def _filters(request: ConsoleRequest, status: str | None, location: str | None) 
     return MemberFilters(status if status in member_list.STATUSES else None, place if known else None)
 
 
-def _show(request: ConsoleRequest, filters: MemberFilters, found: MemberPage, text: str) -> Answer:
+def _show(request: ConsoleRequest, filters: MemberFilters, found: ListPage, text: str) -> Answer:
     values: dict[str, Any] = {
-        "members": found.members,
+        "members": found.rows,
         "next": found.next,
         "next_href": _address(filters, after=found.next),
         "text": text,

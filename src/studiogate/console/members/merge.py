@@ -33,7 +33,7 @@ async def show_candidates(request: ConsoleRequest, connection: Connection, membe
     place = (request.form.get("after"), CANDIDATES)
     wanted = request.form.get("text", member["name"])
     found = await member_search.search(connection, request.access, wanted, MemberFilters(), place)
-    others = [each for each in found.members if each["id"] != member["id"]]
+    others = [each for each in found.rows if each["id"] != member["id"]]
     return {"others": others, "text": request.form.get("text", ""), "wanted": wanted, "after": found.next}
 
 

@@ -17,19 +17,12 @@ from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows import purchases
 from studiogate.flows.bookings import book, promote, staff_bookings
-from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
-from studiogate.flows.bookings.promote import MembersToLoad
-from studiogate.flows.bookings.staff_bookings import cancel_for_studio
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
-from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import create, lock, read, staff
-from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-
-SOURCE = "staff"
 
 
 class StaffBooking(NamedTuple):
@@ -58,17 +51,17 @@ class Booked(NamedTuple):
 async def book_for_member(
     connection: Connection, access: Access, wanted: StaffBooking, order: Order | None = None
 ) -> Booked | Refusal:
-    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them with a reason. What is
-    ordered with it is sold to them first; if either is refused, neither happens. A check-in that is refused, for
-    example because it is too early, leaves both."""
+    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them. What is ordered with it
+    is sold first; if either is refused, neither happens. A check-in that is refused leaves both."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
-    situation = await lock.lock_class(connection, access, wanted.class_id)
-    if situation is None:
-        return NO_CLASS
-    refusal = None if order is None else await _sell(connection, access, wanted, order)
-    if refusal is not None:
-        return refusal
+    if (situation := await lock.lock_class(connection, access, wanted.class_id)) is None:
+        return book.NO_CLASS
+    if order is not None:
+        # A sale locks its member, so all members whom the booking may lock are locked before it, by id.
+        await lock.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
+        if isinstance(sold := await purchases.sell(connection, access, order), Refusal):
+            return sold
     booked = await take_place(connection, access, situation, wanted)
     if isinstance(booked, Booked):
         await record_new(connection, access, booked, wanted.override.reason)
@@ -78,14 +71,6 @@ async def book_for_member(
     return booked
 
 
-async def _sell(connection: Connection, access: Access, wanted: StaffBooking, order: Order) -> Refusal | None:
-    """Sell what is ordered, inside the transaction of the booking; return why not. A sale locks its member, so all
-    members whom the booking may lock are locked before it, by id."""
-    await lock.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
-    sold = await purchases.sell(connection, access, order)
-    return sold if isinstance(sold, Refusal) else None
-
-
 async def take_place(
     connection: Connection,
     access: Access,
@@ -93,12 +78,11 @@ async def take_place(
     wanted: StaffBooking,
     returned_to: UUID | None = None,
 ) -> Booked | Refusal:
-    """Book a place in a locked class. ``returned_to`` is the membership to which the booking that this one replaces has
-    returned its credit."""
+    """Book a place in a locked class. ``returned_to`` got the credit of the booking that this one replaces."""
     seats = situation.class_.available_count
-    people = await promote.load_members(connection, access, situation, MembersToLoad([wanted.member_id], seats))
+    people = await promote.load_members(connection, access, situation, promote.MembersToLoad([wanted.member_id], seats))
     if wanted.member_id not in people.members or await staff.member_was_erased(connection, access, wanted.member_id):
-        return NO_MEMBER
+        return book.NO_MEMBER
     if people.waiting:
         # Waiting members come first, also before somebody whom staff book.
         situation, people = await promote.promote(connection, access, situation, people)
@@ -121,8 +105,8 @@ async def _record(
     if decision.converts is not None:
         return await book.convert(connection, access, situation, decision, now)
     position = situation.class_.waitlist_count + 1 if decision.outcome == Outcome.WAITLISTED else None
-    new = NewBooking(new_id(), situation.class_.id, member_id, decision, position, access, None)
-    made = await create.record_bookings(connection, access, [situation], NewBookings([new], now, source=SOURCE))
+    new = create.NewBooking(new_id(), situation.class_.id, member_id, decision, position, access, None)
+    made = await create.record_bookings(connection, access, [situation], create.NewBookings([new], now, source="staff"))
     return made[new.id]
 
 
@@ -130,12 +114,12 @@ async def record_new(
     connection: Connection, access: Access, booked: Booked, reason: str | None, moved_from: UUID | None = None
 ) -> None:
     """Write the audit entry of a new booking, with the rules that were overridden for it."""
-    subject = Subject("booking", UUID(booked.booking["id"]))
+    subject = audit.Subject("booking", UUID(booked.booking["id"]))
     changes = changed_fields(subject.kind, None, await audit.snapshot(connection, access, subject))
     changes |= overridden_rules(booked.overridden)
     if moved_from is not None:
         changes["moved_from"] = [None, str(moved_from)]
-    await audit.add(connection, access, Entry("booking.create", subject, changes, reason))
+    await audit.add(connection, access, audit.Entry("booking.create", subject, changes, reason))
 
 
 # On the receipt, if staff give no reason of their own.
@@ -151,39 +135,33 @@ class Move(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The receipt of the old booking, and the new booking."""
-
     receipt: dict[str, object]
     booked: Booked
 
 
 @staff_flow(Permission.BOOKINGS)
 async def move_booking(connection: Connection, access: Access, wanted: Move) -> Moved | Refusal:
-    """Cancel a booking free of charge and book the member into another class; the credit follows.
-
-    There is a new booking, because partners and flows rely on a booking's class never changing. Partners get
-    ``booking.cancelled``, whose receipt says that it was moved, then ``booking.updated`` for members who were promoted
-    into the seat, then ``booking.created``. If the new class refuses, nothing has happened.
-    """
+    """Cancel a booking free of charge and book the member into another class; the credit follows. There is a new
+    booking, because partners rely on a booking's class never changing. Events: ``booking.cancelled``,
+    ``booking.updated`` for members promoted into the seat, ``booking.created``. If the new class refuses, nothing has
+    happened."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
-    found = await _lock(connection, access, wanted)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, wanted), Refusal):
         return found
     situation, member_id = found
-    old, reason = Subject("booking", wanted.booking_id), wanted.override.reason
+    old, reason = audit.Subject("booking", wanted.booking_id), wanted.override.reason
     before = await audit.snapshot(connection, access, old)
-    receipt = await cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED)
+    receipt = await staff_bookings.cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED)
     if isinstance(receipt, Refusal):
         return receipt
     place = StaffBooking(wanted.class_id, member_id, wanted.join_waitlist, wanted.class_spot_id, wanted.override)
     returned_to = UUID(receipt["membership_id"]) if receipt["credits_returned"] else None
-    booked = await take_place(connection, access, situation, place, returned_to)
-    if isinstance(booked, Refusal):
+    if isinstance(booked := await take_place(connection, access, situation, place, returned_to), Refusal):
         return booked
     changes = changed_fields(old.kind, before, await audit.snapshot(connection, access, old))
     changes["moved_to"] = [None, booked.booking["id"]]
-    await audit.add(connection, access, Entry("booking.move", old, changes, reason))
+    await audit.add(connection, access, audit.Entry("booking.move", old, changes, reason))
     await record_new(connection, access, booked, reason, wanted.booking_id)
     return Moved(receipt, booked)
 
@@ -199,8 +177,7 @@ async def _lock(connection: Connection, access: Access, wanted: Move) -> tuple[C
         return Refusal(Code.ALREADY_BOOKED, {"booking_id": str(wanted.booking_id)})
     situations = {}
     for class_id in sorted((old_class_id, wanted.class_id)):
-        situation = await lock.lock_class(connection, access, class_id)
-        if situation is None:
+        if (situation := await lock.lock_class(connection, access, class_id)) is None:
             return NOT_FOUND if class_id == old_class_id else Refusal(Code.NOT_FOUND, param="class_id")
         situations[class_id] = situation
     await lock.lock_members_of_classes(connection, access, [member_id], list(situations))

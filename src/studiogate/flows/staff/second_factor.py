@@ -25,7 +25,7 @@ async def set_up(visit: Visit, signed_in: SignedIn) -> Offered | Refusal:
         return refusal
     session, secret = signed_in.session, totp.new_totp_secret()
     async with visit.database.transaction() as connection:
-        visit.sealer.use(await secret_key.share_fingerprint(connection))
+        visit.sealer.use(await secret_key.key_fingerprint(connection, "share"))
         account = await accounts.lock(connection, session.account_id)
         if account is None or account.state.has_second_factor:
             return Refusal(Code.INVALID_TRANSITION, {"from": "confirmed", "to": "offered"})

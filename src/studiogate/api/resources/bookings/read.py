@@ -14,6 +14,8 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import previews
 from studiogate.storage.bookings import read as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.BOOKINGS_READ)]
@@ -125,7 +127,7 @@ async def list_bookings(
 @routes.get("/bookings/{booking_id}", **operation("Read a booking", Booking, *READING))
 async def read_booking(caller: Reader, booking_id: PathId) -> Answer:
     """Visible when its class is at a permitted location."""
-    return caller.found(await caller.read(storage.read_booking, booking_id))
+    return caller.found(await caller.read(read_one, BOOKING, booking_id))
 
 
 @routes.get("/waitlist", **operation("List waitlist entries", list_of(WaitlistEntry, "WaitlistList"), *LISTING))
@@ -146,7 +148,7 @@ async def list_waitlist(
 @routes.get("/waitlist/{waitlist_id}", **operation("Read a waitlist entry", WaitlistEntry, *READING))
 async def read_waitlist_entry(caller: Reader, waitlist_id: PathId) -> Answer:
     """Position, status, and whether it became a booking."""
-    return caller.found(await caller.read(storage.read_waitlist_entry, waitlist_id))
+    return caller.found(await caller.read(read_one, WAITLIST_ENTRY, waitlist_id))
 
 
 @routes.get(

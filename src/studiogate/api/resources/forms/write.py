@@ -21,6 +21,7 @@ from studiogate.domain.people import MAX_EMAIL
 from studiogate.domain.refusals import Code, Fault
 from studiogate.flows.forms import save as flow
 from studiogate.flows.forms import submit
+from studiogate.storage.forms.save import FormContent
 from studiogate.web.response import Answer
 
 Writer = Annotated[Caller, needs(Scope.FORMS_WRITE)]
@@ -69,8 +70,8 @@ class PartnerFormCreate(Judged):
     def own_faults(cls, body: object) -> list[Fault]:
         return content_faults(body)
 
-    def wanted(self) -> flow.FormToSave:
-        return flow.FormToSave(self.title, self.slug, self.description, self.fields, self.settings, self.status)
+    def wanted(self) -> FormContent:
+        return FormContent(self.title, self.slug or "", self.description, self.fields, self.settings, self.status)
 
 
 class StudioFormUpdate(Partial):

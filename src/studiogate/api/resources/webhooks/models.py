@@ -15,7 +15,7 @@ from studiogate.api.framework.route import Caller, JudgedByStudio
 from studiogate.api.resources.events import Pattern
 from studiogate.domain.events import EVERYTHING, types_of
 from studiogate.domain.refusals import Fault
-from studiogate.flows import webhooks as flow
+from studiogate.storage.webhooks.deliveries import ReplayedEvents
 
 _EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 _EXAMPLE_SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"  # noqa: S105 # nosec B105 # Standard Webhooks' own
@@ -74,10 +74,10 @@ class WebhookReplayRequest(BaseModel):
             raise PydanticCustomError("time_order", "since should not be after until")
         return self
 
-    def wanted(self) -> flow.Replay:
+    def wanted(self) -> ReplayedEvents:
         types = None if self.types is None else [each.value for each in types_of(self.types)]
         until = self.until or clock.now() + timedelta(minutes=1)
-        return flow.Replay(self.since, until, types)
+        return ReplayedEvents(self.since, until, types)
 
 
 class WebhookEndpoint(Wire):
