@@ -4,16 +4,19 @@ The order in which a request is checked is fixed: key (401), rate limit (429), s
 (415/400), values (422), then the endpoint's own checks (404, 409). Only overload (503) is reported before all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 from studiogate import telemetry
 from studiogate.api import PREFIX
+from studiogate.api.framework import openapi
 from studiogate.api.framework.auth import Authenticator, arrived_unencrypted
 from studiogate.api.framework.errors import COMMON, refused, with_absolute_doc_url
 from studiogate.api.framework.route import Caller, LeanRoute
 from studiogate.api.health import Health
-from studiogate.api.public_pages import COMPACT, OPENAPI, PublicPages
+from studiogate.api.public_pages import DESCRIPTIONS, PublicPages
 from studiogate.api.resources import catalog, events, keys, leads, members, purchases, schedule, studio
 from studiogate.api.resources.bookings import read as bookings
 from studiogate.api.resources.bookings import write as booking_writes
@@ -51,14 +54,20 @@ WORDS = (
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
+
+@cache
+def document() -> Mapping[str, Any]:
+    """Return the OpenAPI document. Making it takes a second, so a process makes it once, when it is asked for."""
+    return openapi.document(ROUTES)
+
+
 BOOKINGS = PREFIX + "/bookings"
-DESCRIPTIONS = (OPENAPI, COMPACT)
 KEY = b"x-service-key"
 KEY_EXPIRES = b"x-service-key-expires"
 
 
 class PartnerApp(FrontEnd[Exchange]):
-    """Serves the API, its documentation and its health."""
+    """Serves the API, its OpenAPI document and its health."""
 
     common = COMMON
 
@@ -66,7 +75,7 @@ class PartnerApp(FrontEnd[Exchange]):
         self._runtime = runtime
         self._tree = RouteTree(PREFIX, [(method, each.path, each) for each in ROUTES for method in each.methods or ()])
         self.health = Health(runtime.database)
-        self._pages = PublicPages(runtime, ROUTES, self.health)
+        self._pages = PublicPages(runtime, document, self.health)
         self.authenticator = Authenticator(runtime.database)
         self.request_log = RequestLog(runtime.database)
         self._buckets = buckets or Buckets()
@@ -120,7 +129,7 @@ class PartnerApp(FrontEnd[Exchange]):
         return answer._replace(may_compress=False) if is_booking else answer
 
     async def _public(self, exchange: Exchange) -> Answer:
-        """Serve health, metrics and documentation, which need no key."""
+        """Serve health, metrics and the OpenAPI document, which need no key."""
         page = self._pages.find(exchange.request)
         if page is None:
             return refused(Refusal(Code.NOT_FOUND), exchange.request_id)
