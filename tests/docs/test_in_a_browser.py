@@ -73,7 +73,7 @@ def test_a_language_is_chosen_without_scripts(browser: Browser, desk_site: Desk)
         expect(page.locator(".tabs pre:visible")).to_contain_text("urlopen")
         page.get_by_role("searchbox").fill("retry")
         page.get_by_role("searchbox").press("Enter")
-        page.get_by_role("link", name="Retry safely").click()
+        page.get_by_role("link", name="Retry safely").first.click()
         page.wait_for_url("**/docs/booking#retry-safely")
 
 

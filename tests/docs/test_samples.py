@@ -270,6 +270,10 @@ def test_the_log_is_followed_without_a_gap(service: Desk, language: str, tmp_pat
             assert program.stdout is not None
             wanted.append(new_lead(name))
             assert [program.stdout.readline().partition(" ")[2] for _ in wanted] == wanted
+            last = event_about(service, wanted[-1].split()[1])
+            while (tmp_path / "cursor.txt").read_text() != last:
+                assert program.poll() is None
+                time.sleep(0.01)
         wanted = [new_lead("between")]
 
 

@@ -45,8 +45,8 @@ def python_generators() -> Path:
     """Return the folder of the programs that generate Python."""
 
     def install(folder: Path) -> None:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True)
-        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", LOCK]
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(LOCK)]
         subprocess.run(pip, check=True, capture_output=True, timeout=SECONDS)
 
     return _installed("python", LOCK, install) / "bin"

@@ -26,6 +26,15 @@ PRICE = _fields(
     """
 )
 
+ADDRESS = _fields(
+    """
+    line1           string?
+    line2           string?
+    postal_code     string?
+    country         string?
+    """
+)
+
 RESOURCES: Mapping[str, Fields] = {
     "studio": _fields(
         """
@@ -46,6 +55,11 @@ RESOURCES: Mapping[str, Fields] = {
         timezone        string
         active          boolean
         is_primary      boolean
+        address         address?
+        latitude        number?
+        longitude       number?
+        phone           string?
+        updated_at      instant
         """
     ),
     "room": _fields(
@@ -55,6 +69,7 @@ RESOURCES: Mapping[str, Fields] = {
         name            string
         capacity        integer
         active          boolean
+        updated_at      instant
         """
     ),
     "class_type": _fields(
@@ -64,6 +79,9 @@ RESOURCES: Mapping[str, Fields] = {
         description     string?
         beginner_safe   boolean?
         recovery        boolean?
+        active          boolean
+        image_url       string?
+        updated_at      instant
         """
     ),
     "instructor": _fields(
@@ -73,6 +91,8 @@ RESOURCES: Mapping[str, Fields] = {
         tagline         string
         tags            strings
         active          boolean
+        image_url       string?
+        updated_at      instant
         """
     ),
     "class": _fields(
@@ -121,6 +141,7 @@ RESOURCES: Mapping[str, Fields] = {
         client_visible  boolean
         credits_granted integer?
         prices          prices
+        updated_at      instant
         """
     ),
     "purchase": _fields(

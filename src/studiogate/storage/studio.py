@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,11 @@ STUDIO = """
 LOCATION = Resource(
     table="locations",
     alias="l",
-    columns="l.id, 'location' as object, l.name, l.city, l.state, l.timezone, l.active, l.is_primary",
+    columns="""
+        l.id, 'location' as object, l.name, l.city, l.state, l.timezone, l.active, l.is_primary,
+        case when coalesce(l.line1, l.line2, l.postal_code, l.country) is not null then (
+            select row_to_json(a) from (select l.line1, l.line2, l.postal_code, l.country) a) end as address,
+        l.latitude, l.longitude, l.phone, l.updated_at""",
     permitted="l.id = any({})",
 )
 
@@ -64,8 +69,10 @@ async def read_studio(connection: Connection, access: Access, origin: str) -> st
     return wire
 
 
-async def list_locations(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
-    return await read_page(connection, access, LOCATION, page)
+async def list_locations(
+    connection: Connection, access: Access, page: PageRequest, updated_after: datetime | None = None
+) -> Page | Refusal:
+    return await read_page(connection, access, LOCATION, page, updated_after=updated_after)
 
 
 async def find_studio(connection: Connection, slug: str) -> Record | None:

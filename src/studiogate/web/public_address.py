@@ -3,7 +3,9 @@
 import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
+from studiogate.domain.pictures import PREFIX
 from studiogate.settings import Settings, make_data_folder
 
 FILE = "address"  # in the data folder, written by the process that serves
@@ -14,6 +16,13 @@ def address_of(settings: Settings, port: int | None = None) -> str:
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     return f"http://{shown_host(settings.host)}:{settings.port if port is None else port}"
+
+
+def with_absolute_pictures(wire: str, studio_id: UUID, settings: Settings) -> str:
+    """Make the addresses of pictures in resources of a studio absolute. Nothing else matches: quotes inside JSON
+    strings are escaped, and a path with the studio's id leads to its picture wherever somebody wrote it down."""
+    path = f'"image_url":"{PREFIX}{studio_id}/'
+    return wire.replace(path, path.replace(PREFIX, known_address(settings) + PREFIX)) if path in wire else wire
 
 
 def shown_host(host: str) -> str:

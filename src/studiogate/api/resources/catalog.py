@@ -9,6 +9,7 @@ from studiogate.api.framework.operations import (
     LISTING,
     READING,
     Currency,
+    Instant,
     Money,
     Uuid,
     Wire,
@@ -16,7 +17,7 @@ from studiogate.api.framework.operations import (
     list_of,
     operation,
 )
-from studiogate.api.framework.params import LIMIT, Boolean, Cursor, Limit, PathId
+from studiogate.api.framework.params import LIMIT, Boolean, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.fields.catalog import PriceType, ProductType
@@ -58,14 +59,23 @@ class Product(Wire):
         "How many credits a purchase grants. Null: not counted in credits, such as an unlimited membership.", 10
     )
     prices: list[Price] = Field(description="The prices that the key may see.")
+    updated_at: Instant = described(
+        "The last change of the product or of one of these prices.", "2026-10-01T00:00:00+00:00"
+    )
 
 
 @routes.get("/products", **operation("List products with their prices", list_of(Product), *LISTING))
 async def list_products(
-    caller: Reader, active: Annotated[Boolean, Query()] = True, cursor: Cursor = None, limit: Limit = LIMIT
+    caller: Reader,
+    active: Annotated[Boolean, Query()] = True,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
 ) -> Answer:
-    """Active ones by default. A price that is limited to locations shows only to keys that may see one of them."""
-    return caller.listed(await caller.read(storage.list_products, PageRequest(cursor, limit), active))
+    """Active ones by default. A price that is limited to locations shows only to keys that may see one of them; its
+    changes are changes of the product."""
+    page = await caller.read(storage.list_products, PageRequest(cursor, limit), active, updated_after)
+    return caller.listed(page)
 
 
 @routes.get("/products/{product_id}", **operation("Read a product with its permitted prices", Product, *READING))

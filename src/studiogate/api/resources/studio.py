@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, Uuid, Wire, described, list_of, operation
-from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
+from studiogate.api.framework.operations import LISTING, READING, Instant, Uuid, Wire, described, list_of, operation
+from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
@@ -34,6 +34,15 @@ class Studio(Wire):
     primary_color: str | None = described("The studio's colour, as `#rrggbb`.", "#2f5d50")
 
 
+class Address(Wire):
+    """Where to find a location, in addition to its `city` and `state`."""
+
+    line1: str | None = described("Street and number.", "155 Bedford Avenue")
+    line2: str | None = described("What else finds it: a floor, a building.", "2nd floor")
+    postal_code: str | None = described("The postal code, in the country's own form.", "11211")
+    country: str | None = described("ISO 3166-1 alpha-2.", "US")
+
+
 class Location(Wire):
     """A place where the studio holds classes."""
 
@@ -45,6 +54,11 @@ class Location(Wire):
     timezone: str = described("IANA timezone of this location.", "America/New_York")
     active: bool = described("False once the studio no longer uses the location.", True)
     is_primary: bool = described("Whether this is the studio's main location.", True)
+    address: Address | None = Field(description="Null if no part of it is known; see also `city` and `state`.")
+    latitude: float | None = described("WGS 84, -90 to 90.", 40.7172)
+    longitude: float | None = described("WGS 84, -180 to 180.", -73.9582)
+    phone: str | None = described("E.164.", "+17185550142")
+    updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
 
 
 @routes.get("/studio", **operation("Read the studio", Studio))
@@ -54,9 +68,11 @@ async def read_studio(caller: Reader) -> Answer:
 
 
 @routes.get("/locations", **operation("List locations, active and inactive", list_of(Location), *LISTING))
-async def list_locations(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+async def list_locations(
+    caller: Reader, updated_after: UpdatedAfter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
+) -> Answer:
     """A restricted key sees only its permitted locations."""
-    return caller.listed(await caller.read(storage.list_locations, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(storage.list_locations, PageRequest(cursor, limit), updated_after))
 
 
 @routes.get("/locations/{location_id}", **operation("Read a location", Location, *READING))

@@ -101,20 +101,16 @@ class FormFieldInput(BaseModel):
     max: float | None = Field(None, description="The greatest number.")
 
 
-FIELD_EXAMPLE = {
-    "key": "goals",
-    "label": "What brings you here?",
-    "type": "textarea",
-    **FIELD_DEFAULTS,
-    "required": True,
-}
+def _with_examples(schema: dict[str, Any]) -> None:
+    for name, default in FIELD_DEFAULTS.items():
+        schema["properties"][name].setdefault("examples", [default])
 
 
 class FormField(FormFieldInput):
     """A field with all that it can have: with its default or null where the form does not say. Further fields are
     kept as they were given."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True, json_schema_extra={})
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True, json_schema_extra=_with_examples)
 
     type: FieldType | str = described("What kind of answer it takes.", "textarea")  # type: ignore[assignment]
     options_layout: KnownOptionsLayout | None = Field(None, description="How the choices are shown.")
@@ -160,7 +156,7 @@ class Form(Wire):
     title: str = described("The form's title.", "New client intake")
     slug: str = described("The form's part of the address of its hosted page.", "new-client-intake")
     description: str | None = described("A text above the fields.", None)
-    fields: list[FormField] = described("The fields, with all that they can have.", [FIELD_EXAMPLE])
+    fields: list[FormField] = Field(description="The fields, with all that they can have.")
     settings: FormSettings = described(
         "Times are in UTC. `notification_emails` is shown to keys with `forms:write` only.",
         {"confirmation_message": "Thank you!"},
