@@ -141,7 +141,7 @@ def test_pages_are_accessible_and_fit_a_phone(seen: Watched, path: str) -> None:
 
 
 def test_it_needs_no_script(browser: Browser, desk_site: Desk) -> None:
-    with watched(browser, desk_site.origin, java_script_enabled=False) as opened:
+    with watched(browser, desk_site.origin, script=False) as opened:
         opened.page.goto(desk_site.origin + "/docs/reference/bookings#create_booking")
         expect(opened.page.get_by_role("heading", name="Book a class")).to_be_in_viewport()
 
