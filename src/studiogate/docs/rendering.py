@@ -144,6 +144,16 @@ def _tabs(name: str, samples: Sequence[Token]) -> str:
     return f'<div class="tabs"><fieldset><legend>Language</legend>{inputs}</fieldset>{panels}</div>\n'
 
 
+def sample(code: str, language: str) -> Markup:
+    """Return a highlighted sample."""
+    return Markup(_sample(code, language))  # noqa: S704  our own texts
+
+
+def prose(text: str) -> Markup:
+    """Return the HTML of a text without headings."""
+    return Markup(_MARKDOWN.render(text))  # noqa: S704  our own texts
+
+
 def _sample(code: str, language: str) -> str:
     shown = f'<pre tabindex="0"><code>{_highlighted(code, language)}</code></pre>'
     return f'<div class="sample" data-language="{language}">{shown}</div>\n'

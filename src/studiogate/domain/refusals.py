@@ -47,6 +47,7 @@ class Code(StrEnum):
     LINK_EXPIRED = "link_expired", "This link was used already or has expired. Ask for a new one."
     # permission_error
     INSUFFICIENT_SCOPE = "insufficient_scope", "This key lacks the scope that the request needs."
+    HTTPS_REQUIRED = "https_required", "This key was sent without encryption. Rotate it, and use https."
     PERMISSION_DENIED = "permission_denied", "Your role does not permit this. Ask an owner of the studio."
     PASSWORD_REQUIRED = "password_required", "Enter your password again to do this."
     # invalid_request_error

@@ -25,6 +25,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.SESSION_ENDED: (RefusalType.AUTHENTICATION, 401),
     Code.LINK_EXPIRED: (RefusalType.AUTHENTICATION, 401),
     Code.INSUFFICIENT_SCOPE: (RefusalType.PERMISSION, 403),
+    Code.HTTPS_REQUIRED: (RefusalType.PERMISSION, 403),
     Code.PERMISSION_DENIED: (RefusalType.PERMISSION, 403),
     Code.PASSWORD_REQUIRED: (RefusalType.PERMISSION, 403),
     Code.INVALID_CURSOR: (RefusalType.INVALID_REQUEST, 400),

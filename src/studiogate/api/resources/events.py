@@ -3,15 +3,25 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from studiogate import API_VERSION, clock
-from studiogate.api.framework.operations import LISTING, READING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.operations import (
+    LISTING,
+    READING,
+    Instant,
+    Uuid,
+    Wire,
+    closed_enum,
+    described,
+    list_of,
+    operation,
+)
 from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId, digits
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Actor, Scope
-from studiogate.domain.events import PATTERNS, EventType
+from studiogate.domain.events import PATTERNS
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.storage import events as storage
 from studiogate.web.response import Answer
@@ -30,7 +40,8 @@ def _pattern(value: str) -> str:
     return value
 
 
-Pattern = Annotated[str, AfterValidator(_pattern), WithJsonSchema({"type": "string", "enum": list(PATTERNS)})]
+EVENT_PATTERNS = ("EventPattern", *PATTERNS)
+Pattern = Annotated[str, AfterValidator(_pattern), closed_enum(*EVENT_PATTERNS)]
 TypeFilter = Annotated[Pattern | None, Query(alias="type", description="A type, a family such as `booking.*`, or `*`.")]
 Wait = Annotated[
     Annotated[int, BeforeValidator(digits), Field(ge=0, le=MAX_WAIT_SECONDS)],
@@ -39,40 +50,38 @@ Wait = Annotated[
 
 
 class EventData(Wire):
-    object: dict[str, Any] = Field(
-        description="The resource as GET returned it when this happened.",
-        examples=[{"id": "d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b", "object": "booking", "status": "confirmed"}],
+    """What changed."""
+
+    object: dict[str, Any] = described(
+        "The resource as GET returned it when this happened.",
+        {"id": "d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b", "object": "booking", "status": "confirmed"},
     )
-    previous_attributes: dict[str, Any] = Field(
-        description="The fields that changed, with the values they had; without `updated_at`.",
-        examples=[{"status": "waitlisted"}],
+    previous_attributes: dict[str, Any] = described(
+        "The fields that changed, with the values they had; without `updated_at`.", {"status": "waitlisted"}
     )
 
 
 class EventActor(Wire):
-    type: Actor = Field(
-        description="Who made the change: a `partner` through this API, `staff`, a `visitor` on a hosted page, or the"
-        " `system` because time passed.",
-        examples=["partner"],
+    """Who made a change."""
+
+    type: Actor | str = described(
+        "A `partner` through this API, `staff`, a `visitor` on a hosted page, or the `system` because time passed.",
+        "partner",
     )
 
 
 class Event(Wire):
-    """A change, and the resource after it."""
+    """A change, and the resource after it; ``framework/openapi/events.py`` makes a schema of it for each type."""
 
-    id: Uuid = Field(description="The same on every attempt: dedupe by it.", examples=[_EXAMPLE_ID])
+    id: Uuid = described("The same on every attempt: dedupe by it.", _EXAMPLE_ID)
     object: Literal["event"] = "event"
-    type: EventType | Literal["webhook_endpoint.test"] = Field(examples=["booking.updated"])
-    api_version: str = Field(examples=[API_VERSION])
-    created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-    sequence: int | None = Field(
-        description="Rises without gaps within the studio. Null only on `webhook_endpoint.test`, which is outside the"
-        " log.",
-        examples=[4711],
-    )
-    studio_id: Uuid = Field(examples=["6d6f6e64-5c3e-5c19-9b0e-5a1f7a1d2c3b"])
-    actor: EventActor
-    data: EventData
+    type: str = described("What happened.", "booking.updated")
+    api_version: str = described("The version that the event was written in.", API_VERSION)
+    created_at: Instant = described("When it happened.", "2026-11-15T08:00:00+00:00")
+    sequence: int = described("Rises without gaps within the studio.", 4711)
+    studio_id: Uuid = described("The studio.", "6d6f6e64-5c3e-5c19-9b0e-5a1f7a1d2c3b")
+    actor: EventActor = Field(description="Who made the change.")
+    data: EventData = Field(description="The resource after the change, and what it was before.")
 
 
 @routes.get("/events", **operation("List events", list_of(Event), *LISTING, order="`sequence`, oldest first"))
