@@ -21,6 +21,8 @@ class Example(NamedTuple):
     after: Mapping[str, object] = {}
     before: Mapping[str, object] = {}
     actor: Actor = Actor.PARTNER
+    # Members of ``data`` besides the resource and its previous attributes.
+    more: Mapping[str, object] = {}
 
 
 NO_EXAMPLE, BY_STAFF = Example(), Example(actor=Actor.STAFF)
@@ -95,6 +97,20 @@ class EventType(StrEnum):
         "A member's profile was changed.",
         Example({}, {"membership_type": None, "membership_start_date": None}, Actor.STAFF),
     )
+    MEMBER_MERGED = (
+        "member.merged",
+        Scope.MEMBERS_READ,
+        "member",
+        "Two profiles of one person became one: `data.merged_member_id` is gone, `data.object` has everything.",
+        Example({}, {"phone": None}, Actor.STAFF, {"merged_member_id": "9b0e1d2c-6c3e-5c19-9b0e-5a1f7ad0e0dd"}),
+    )
+    MEMBER_ERASED = (
+        "member.erased",
+        Scope.MEMBERS_READ,
+        "member",
+        "A person was erased: the member stays, without anything that says who it was.",
+        Example({"erased_at": _AT}, {"name": None, "email": None, "erased_at": None}, Actor.STAFF),
+    )
     MEMBERSHIP_CREATED = (
         "membership.created",
         Scope.MEMBERS_READ,
@@ -141,6 +157,60 @@ class EventType(StrEnum):
         "The studio cancelled a class.",
         Example({"status": "cancelled"}, {"status": "scheduled"}, Actor.STAFF),
     )
+    CLASS_AVAILABILITY_CHANGED = (
+        "class.availability_changed",
+        Scope.SCHEDULE_READ,
+        "class",
+        "A class's counts changed. At most once per class and second; not sent to endpoints with `*` alone.",
+        Example({"booked_count": 10, "available_count": 2}, {"booked_count": 9, "available_count": 3}, Actor.SYSTEM),
+    )
+    PRODUCT_CREATED = "product.created", Scope.CATALOG_READ, "product", "The studio added a product.", BY_STAFF
+    PRODUCT_UPDATED = (
+        "product.updated",
+        Scope.CATALOG_READ,
+        "product",
+        "The studio changed a product or its prices.",
+        Example({"active": False}, {"active": True}, Actor.STAFF),
+    )
+    STUDIO_UPDATED = (
+        "studio.updated",
+        Scope.STUDIO_READ,
+        "studio",
+        "The studio changed its name, slug, time zone, logo or color.",
+        Example({"name": "Northside"}, {"name": "Northside Movement"}, Actor.STAFF),
+    )
+    LOCATION_CREATED = "location.created", Scope.STUDIO_READ, "location", "The studio added a location.", BY_STAFF
+    LOCATION_UPDATED = (
+        "location.updated",
+        Scope.STUDIO_READ,
+        "location",
+        "The studio changed a location.",
+        Example({"active": False}, {"active": True}, Actor.STAFF),
+    )
+    ROOM_CREATED = "room.created", Scope.SCHEDULE_READ, "room", "The studio added a room.", BY_STAFF
+    ROOM_UPDATED = (
+        "room.updated",
+        Scope.SCHEDULE_READ,
+        "room",
+        "The studio changed a room.",
+        Example({"capacity": 12}, {"capacity": 10}, Actor.STAFF),
+    )
+    CLASS_TYPE_CREATED = "class_type.created", Scope.SCHEDULE_READ, "class_type", "The studio added it.", BY_STAFF
+    CLASS_TYPE_UPDATED = (
+        "class_type.updated",
+        Scope.SCHEDULE_READ,
+        "class_type",
+        "The studio changed a class type.",
+        Example({"name": "Flow"}, {"name": "Reformer Flow"}, Actor.STAFF),
+    )
+    INSTRUCTOR_CREATED = "instructor.created", Scope.SCHEDULE_READ, "instructor", "The studio added one.", BY_STAFF
+    INSTRUCTOR_UPDATED = (
+        "instructor.updated",
+        Scope.SCHEDULE_READ,
+        "instructor",
+        "The studio changed an instructor.",
+        Example({"active": False}, {"active": True}, Actor.STAFF),
+    )
     WEBHOOK_ENDPOINT_DISABLED = (
         "webhook_endpoint.disabled",
         Scope.WEBHOOKS_MANAGE,
@@ -153,6 +223,9 @@ class EventType(StrEnum):
         ),
     )
 
+
+# These reach only the endpoints that name them or their family, not those with ``*`` alone.
+BY_NAME = frozenset({EventType.CLASS_AVAILABILITY_CHANGED})
 
 PATTERNS: tuple[str, ...] = (
     EVERYTHING,

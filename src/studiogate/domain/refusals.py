@@ -13,8 +13,8 @@ does so in ``api/framework/errors.py``, which holds the only mapping from codes 
     │                          validation_error
     ├── idempotency_error      idempotency_key_reused · idempotency_in_progress
     ├── booking_error          class_cancelled · class_not_bookable · class_started · booking_window_not_open ·
-    │                          booking_window_closed · already_booked · already_waitlisted · member_suspended ·
-    │                          waiver_required · no_active_membership · membership_paused ·
+    │                          booking_window_closed · already_booked · already_waitlisted · member_erased ·
+    │                          member_suspended · waiver_required · no_active_membership · membership_paused ·
     │                          membership_not_valid_for_class · insufficient_credits · booking_limit_reached ·
     │                          overlapping_booking · spot_required · spot_not_found · spot_taken · class_full ·
     │                          waitlist_not_allowed · waitlist_full · booking_already_cancelled
@@ -79,6 +79,7 @@ class Code(StrEnum):
     BOOKING_WINDOW_CLOSED = "booking_window_closed"
     ALREADY_BOOKED = "already_booked"
     ALREADY_WAITLISTED = "already_waitlisted"
+    MEMBER_ERASED = "member_erased"
     MEMBER_SUSPENDED = "member_suspended"
     WAIVER_REQUIRED = "waiver_required"
     NO_ACTIVE_MEMBERSHIP = "no_active_membership"
@@ -143,6 +144,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.BOOKING_WINDOW_CLOSED: "Booking for this class has closed.",
         Code.ALREADY_BOOKED: "The member already has a place in this class.",
         Code.ALREADY_WAITLISTED: "The member is already on this class's waitlist.",
+        Code.MEMBER_ERASED: "The member was erased.",
         Code.MEMBER_SUSPENDED: "The member is suspended.",
         Code.WAIVER_REQUIRED: "The member must submit the waiver form first.",
         Code.NO_ACTIVE_MEMBERSHIP: "The member has no active membership.",

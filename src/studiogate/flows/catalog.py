@@ -7,11 +7,12 @@ from uuid import UUID
 from studiogate.domain import catalog as rules
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import NewPrice, Price, Product
+from studiogate.domain.events import EventType
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.flows.changes import audited
+from studiogate.flows.changes import audited, changing, created, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog
 from studiogate.storage import studio as studios
@@ -38,7 +39,7 @@ async def create_product(connection: Connection, access: Access, given: Mapping[
     faults = await _limit_faults(connection, access, product)
     if faults:
         return refused(*faults)
-    async with audited(connection, access, "product.create", Subject("product", product.id)):
+    async with created(connection, access, Subject("product", product.id)):
         added = await catalog.insert_product(connection, access, product)
     return product.id if added else refused(fault("key", "is the key of another product: choose another one"))
 
@@ -55,7 +56,7 @@ async def change_product(
     faults += [] if faults else await _limit_faults(connection, access, changed)
     if faults:
         return refused(*faults)
-    async with audited(connection, access, "product.change", Subject("product", product_id)):
+    async with recorded(connection, access, "product.change", Subject("product", product_id)):
         await catalog.update_product(connection, access, changed)
     return changed
 
@@ -70,7 +71,7 @@ async def retire_product(
         return product
     if product.active == undo:
         return _already("retired", product.active)
-    async with audited(connection, access, "product.retire", Subject("product", product_id)):
+    async with recorded(connection, access, "product.retire", Subject("product", product_id)):
         changed = product._replace(active=undo)
         await catalog.update_product(connection, access, changed)
     return changed
@@ -90,9 +91,10 @@ async def create_price(
     faults = await _unknown_faults(connection, access, "location_ids", price.location_ids)
     if faults:
         return refused(*faults)
-    if price.default:
-        await _clear_default(connection, access, product_id)
-    return await _insert(connection, access, product_id, price)
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, product_id):
+        if price.default:
+            await _clear_default(connection, access, product_id)
+        return await _insert(connection, access, product_id, price)
 
 
 @staff_flow(Permission.CATALOG)
@@ -109,8 +111,9 @@ async def replace_price(
     faults = await _unknown_faults(connection, access, "location_ids", price.location_ids)
     if faults:
         return refused(*faults)
-    kept = await _retire(connection, access, found, "price.replace")
-    return Replaced(await _insert(connection, access, found.price.product_id, price), kept)
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
+        kept = await _retire(connection, access, found, "price.replace")
+        return Replaced(await _insert(connection, access, found.price.product_id, price), kept)
 
 
 @staff_flow(Permission.CATALOG)
@@ -119,7 +122,8 @@ async def retire_price(connection: Connection, access: Access, price_id: UUID) -
     found = await _lock_price(connection, access, price_id)
     if isinstance(found, Refusal):
         return found
-    return await _retire(connection, access, found, "price.retire")
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
+        return await _retire(connection, access, found, "price.retire")
 
 
 @staff_flow(Permission.CATALOG)
@@ -128,9 +132,10 @@ async def make_default(connection: Connection, access: Access, price_id: UUID) -
     found = await _lock_price(connection, access, price_id)
     if isinstance(found, Refusal):
         return found
-    await _clear_default(connection, access, found.price.product_id, but=price_id)
-    async with audited(connection, access, "price.default", Subject("price", price_id)):
-        await catalog.set_default(connection, access, price_id, True)
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
+        await _clear_default(connection, access, found.price.product_id, but=price_id)
+        async with audited(connection, access, "price.default", Subject("price", price_id)):
+            await catalog.set_default(connection, access, price_id, True)
     return price_id
 
 

@@ -11,10 +11,21 @@ from studiogate.domain.bookings.waitlist import waitlist_has_expired
 from studiogate.flows import changes, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
+from studiogate.flows.events import number_studio
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio
 from studiogate.flows.schedule import series as series_flow
-from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails, request_log
+from studiogate.storage import (
+    audit,
+    class_availability,
+    erasure,
+    events,
+    form_tokens,
+    housekeeping,
+    idempotency,
+    mails,
+    request_log,
+)
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
@@ -96,6 +107,13 @@ async def announce_class_statuses(database: Database) -> int:
     async with database.connection() as connection:
         due = await due_classes.studios_with_due_classes(connection)
     return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, changes.announce_due))
+
+
+async def announce_availability(database: Database) -> int:
+    """Announce changed counts of classes whose events a process of an earlier release has numbered."""
+    async with database.connection() as connection:
+        due = await class_availability.studios_behind(connection)
+    return await for_each_studio(due, lambda studio_id: number_studio(database, system_access(studio_id)))
 
 
 async def extend_series(database: Database) -> int:
@@ -227,6 +245,7 @@ STEPS = {
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,
     "class statuses announced": announce_class_statuses,
+    "class availability announced": announce_availability,
     "classes of series created": extend_series,
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,

@@ -36,6 +36,7 @@ SUBMISSIONS = f"""
 MEMBERSHIPS = f"""
     update memberships set {_cleared(people.MEMBERSHIPS)}
     where studio_id = $1 and id = any($2::uuid[]) and num_nonnulls({", ".join(left_of(people.MEMBERSHIPS))}) > 0"""
+MERGED = f"update merged_people set {_cleared(people.MERGED_PEOPLE)} where studio_id = $1 and member_id = $2"
 MAILS = """
     delete from mails
     where studio_id = $1 and (submission_id = any($2::uuid[]) or recipient = $3 or member_id = $4)"""
@@ -107,7 +108,9 @@ class Answer(NamedTuple):
 
 
 async def erase_member(connection: Connection, access: Access, member_id: UUID) -> None:
+    """Erase a member, with the emails of profiles that were merged into it."""
     await connection.execute(MEMBER, access.studio_id, member_id)
+    await connection.execute(MERGED, access.studio_id, member_id)
 
 
 async def erase_leads(connection: Connection, access: Access, lead_ids: Sequence[UUID]) -> None:

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.storage import class_availability
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks.deliveries import fan_out
 
@@ -50,16 +51,19 @@ async def any_unnumbered(connection: Connection, access: Access) -> bool:
 
 
 async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
-    """Number committed events in the studio's log and create their deliveries; return how many events. Must run inside
-    a transaction."""
+    """Number committed events in the studio's log and create their deliveries, also those about changed counts of
+    classes that follow from them; return how many events. Must run inside a transaction."""
     await lock_head(connection, access)
-    return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
+    numbered = int(await connection.fetchval(NUMBER, access.studio_id, at_most))
+    if await class_availability.announce(connection, access):
+        numbered += int(await connection.fetchval(NUMBER, access.studio_id, at_most))
+    return numbered
 
 
 async def studios_with_unnumbered_events(connection: Connection) -> list[UUID]:
-    """Return the studios with committed events to number. Worker only, all studios."""
+    """Return the studios with committed events to number, or with classes to announce. Worker only, all studios."""
     rows = await connection.fetch("select distinct studio_id from events where sequence is null")
-    return [row["studio_id"] for row in rows]
+    return list({*(row["studio_id"] for row in rows), *await class_availability.studios_with_due(connection)})
 
 
 async def oldest_unnumbered(connection: Connection) -> datetime | None:

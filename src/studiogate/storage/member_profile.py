@@ -16,6 +16,7 @@ from studiogate.domain.members import MEMBER
 from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.members import MERGED_INTO
 from studiogate.storage.status_lists import SEAT_HOLDING
 
 PROFILE = f"""
@@ -29,9 +30,6 @@ PROFILE = f"""
               and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as last_visit
     from members m join studios studio on studio.studio_id = $1
     where m.studio_id = $1 and m.id = $2"""
-
-# The member that a merged one has become.
-MERGED_INTO = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
 
 _MEMBERSHIP = """
     select s.id, s.member_id, s.status, s.auto_renew, s.started_at, s.current_period_start, s.current_period_end,

@@ -1,5 +1,6 @@
 """GET /events: the event log."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -8,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from studiogate import API_VERSION, clock
 from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
-from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId, digits
+from studiogate.api.framework.params import LIMIT, Cursor, DateTime, Limit, PathId, digits
 from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Actor, Scope
@@ -31,8 +32,24 @@ def _pattern(value: str) -> str:
     return value
 
 
+def _patterns(value: object) -> object:
+    return [_pattern(each) for each in value.split(",")] if isinstance(value, str) else value
+
+
 Pattern = Annotated[str, AfterValidator(_pattern), WithJsonSchema({"type": "string", "enum": list(PATTERNS)})]
-TypeFilter = Annotated[Pattern | None, Query(alias="type", description="A type, a family such as `booking.*`, or `*`.")]
+_ONE_OF = f"({'|'.join(re.escape(each) for each in PATTERNS)})"
+TypeFilter = Annotated[
+    Annotated[
+        list[str],
+        BeforeValidator(_patterns),
+        WithJsonSchema(
+            {"type": "string", "pattern": f"^{_ONE_OF}(,{_ONE_OF})*$", "examples": ["booking.*,class.updated"]}
+        ),
+    ]
+    | None,
+    Query(alias="type", description="Types, families such as `booking.*`, or `*`; several separated by commas."),
+]
+CreatedAfter = Annotated[DateTime | None, Query(description="Only events written at or after this instant.")]
 Wait = Annotated[
     Annotated[int, BeforeValidator(digits), Field(ge=0, le=MAX_WAIT_SECONDS)],
     Query(description=f"Seconds (at most {MAX_WAIT_SECONDS}) to wait for an event when there is none yet."),
@@ -47,6 +64,9 @@ class EventData(Wire):
     previous_attributes: dict[str, Any] = Field(
         description="The fields that changed, with the values they had; without `updated_at`.",
         examples=[{"status": "waitlisted"}],
+    )
+    merged_member_id: Uuid | None = Field(
+        None, description="Only on `member.merged`: the member that became part of `object`."
     )
 
 
@@ -82,19 +102,25 @@ class EventList(ListEnvelope):
 
 @routes.get("/events", **operation("List events", EventList, *LISTING, order="`sequence`, oldest first"))
 async def list_events(
-    caller: Reader, pattern: TypeFilter = None, cursor: Cursor = None, limit: Limit = LIMIT, wait: Wait = 0
+    caller: Reader,
+    patterns: TypeFilter = None,
+    created_after: CreatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
+    wait: Wait = 0,
 ) -> Answer:
     """What happened in the last 30 days.
 
     To follow the log, send the `id` of the last event that you have seen as `cursor`, with `wait`: the answer comes
     as soon as there is something new.
     """
-    page = await caller.read(storage.list_events, PageRequest(cursor, limit), pattern)
+    asked = storage.EventFilters(patterns, created_after)
+    page = await caller.read(storage.list_events, PageRequest(cursor, limit), asked)
     deadline = clock.monotonic() + wait
     while wait and isinstance(page, Page) and not page.rows and clock.monotonic() < deadline:
         if not await _next_event(caller, deadline):
             break
-        page = await caller.read(storage.list_events, PageRequest(cursor, limit), pattern)
+        page = await caller.read(storage.list_events, PageRequest(cursor, limit), asked)
     return listed(caller, page)
 
 

@@ -10,6 +10,7 @@ from studiogate.api.framework.operations import LISTING, READING, Instant, ListE
 from studiogate.api.framework.params import (
     LIMIT,
     LIMIT_WHERE_ALL_FIT,
+    Boolean,
     Cursor,
     DateTime,
     Id,
@@ -184,6 +185,7 @@ async def list_classes(
     class_type_id: IdFilter = None,
     instructor_id: IdFilter = None,
     status: Annotated[ClassStatus | None, Query()] = None,
+    visible: Annotated[Boolean | None, Query(description="Open to clients, or not.")] = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
@@ -192,7 +194,7 @@ async def list_classes(
     instructor gives an empty list.
     """
     wanted = storage.ClassFilters(
-        starts_after, starts_before, location_id, status, updated_after, class_type_id, instructor_id
+        starts_after, starts_before, location_id, status, updated_after, class_type_id, instructor_id, visible
     )
     return listed(caller, await caller.read(storage.list_classes, PageRequest(cursor, limit), wanted))
 

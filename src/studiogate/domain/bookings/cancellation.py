@@ -40,15 +40,18 @@ class CancellationType(StrEnum):
     LATE = "late"
     GRACED = "graced"
     STUDIO = "studio"
+    MOVED = "moved"
     CLASS_CANCELLED = "class_cancelled"
     WAITLIST_LEFT = "waitlist_left"
 
 
 class CancellationCause(StrEnum):
-    """What cancels a booking: a partner, staff, its class being cancelled, or the waitlist's expiry at the start."""
+    """What cancels a booking: a partner, staff, a move to another class, its class being cancelled, or the waitlist's
+    expiry at the start."""
 
     PARTNER = "partner"
     STUDIO = "studio"
+    MOVED = "moved"
     CLASS_CANCELLED = "class_cancelled"
     WAITLIST_EXPIRED = "waitlist_expired"
 
@@ -58,6 +61,7 @@ CANCELLED_BY: Mapping[CancellationCause, str] = MappingProxyType(
     {
         CancellationCause.PARTNER: "partner_api",
         CancellationCause.STUDIO: "studio",
+        CancellationCause.MOVED: "studio",
         CancellationCause.CLASS_CANCELLED: "studio",
         CancellationCause.WAITLIST_EXPIRED: "system",
     }
@@ -65,6 +69,7 @@ CANCELLED_BY: Mapping[CancellationCause, str] = MappingProxyType(
 
 _TYPE_BY_CAUSE = {
     CancellationCause.STUDIO: CancellationType.STUDIO,
+    CancellationCause.MOVED: CancellationType.MOVED,
     CancellationCause.CLASS_CANCELLED: CancellationType.CLASS_CANCELLED,
     CancellationCause.WAITLIST_EXPIRED: CancellationType.WAITLIST_LEFT,
 }

@@ -3,7 +3,8 @@
 The rules are independent and every failing one is reported, so one cause may produce two codes: a class that has
 started is ``class_started`` and, because its window is closed too, ``booking_window_closed``. In these groups a second
 code would add nothing, so the codes are mutually exclusive: the four entitlement codes; the three spot codes;
-``already_booked`` and ``already_waitlisted``; ``waitlist_not_allowed`` and ``waitlist_full``.
+``already_booked`` and ``already_waitlisted``; ``member_erased`` and ``member_suspended`` (an erasure suspends);
+``waitlist_not_allowed`` and ``waitlist_full``.
 
 - Booking is possible from ``opens_at`` (inclusive) until ``closes_at`` (exclusive).
 - Joining the waitlist must pass every rule, including entitlement and credits, except the spot rules: these apply only
@@ -204,7 +205,9 @@ def _already_there(attempt: Attempt) -> Refusal | None:
     return Refusal(Code.ALREADY_WAITLISTED if waits else Code.ALREADY_BOOKED, {"booking_id": str(live.id)})
 
 
-def _suspended(attempt: Attempt) -> Refusal | None:
+def _erased_or_suspended(attempt: Attempt) -> Refusal | None:
+    if attempt.member.erased:
+        return Refusal(Code.MEMBER_ERASED)
     return Refusal(Code.MEMBER_SUSPENDED) if attempt.member.suspended else None
 
 
@@ -258,7 +261,7 @@ FIRST_RULES: tuple[Rule, ...] = (
     _window_not_open,
     _window_closed,
     _already_there,
-    _suspended,
+    _erased_or_suspended,
     _waiver_missing,
 )
 PROMOTION_RULES = tuple(rule for rule in FIRST_RULES if rule not in (_window_not_open, _window_closed))

@@ -12,6 +12,7 @@ from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.bookings.facts import BookingRequest
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
 from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
@@ -20,6 +21,7 @@ from studiogate.flows.bookings import book, promote, staff_bookings
 from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
 from studiogate.flows.bookings.promote import MembersToLoad
 from studiogate.flows.bookings.staff_bookings import cancel_for_studio
+from studiogate.flows.changes import changing
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
@@ -86,44 +88,58 @@ async def _sell(connection: Connection, access: Access, wanted: StaffBooking, or
     return sold if isinstance(sold, Refusal) else None
 
 
+class Replaced(NamedTuple):
+    """The booking that a new one replaces, the id of the new one, and the membership to which the credit returned."""
+
+    booking_id: UUID
+    new_id: UUID
+    returned_to: UUID | None
+
+
 async def take_place(
     connection: Connection,
     access: Access,
     situation: ClassSituation,
     wanted: StaffBooking,
-    returned_to: UUID | None = None,
+    replaced: Replaced | None = None,
 ) -> Booked | Refusal:
-    """Book a place in a locked class. ``returned_to`` is the membership to which the booking that this one replaces has
-    returned its credit."""
+    """Book a place in a locked class."""
     seats = situation.class_.available_count
     people = await promote.load_members(connection, access, situation, MembersToLoad([wanted.member_id], seats))
-    if wanted.member_id not in people.members or await staff.member_was_erased(connection, access, wanted.member_id):
+    if wanted.member_id not in people.members:
         return NO_MEMBER
     if people.waiting:
         # Waiting members come first, also before somebody whom staff book.
         situation, people = await promote.promote(connection, access, situation, people)
     attempt = book.attempt_of(situation, people, wanted.member_id, wanted.request)
-    decision, overridden = decide_staff_booking(attempt, wanted.override, returned_to)
+    decision, overridden = decide_staff_booking(attempt, wanted.override, replaced and replaced.returned_to)
     if decision.refusal is not None:
         return decision.refusal
-    wire = await _record(connection, access, situation, wanted.member_id, (decision, people.now))
+    decided = _Decided(decision, people.now, replaced)
+    wire = await _record(connection, access, situation, wanted.member_id, decided)
     return Booked(json.loads(wire), overridden)
 
 
+class _Decided(NamedTuple):
+    decision: BookingDecision
+    now: datetime
+    replaced: Replaced | None
+
+
 async def _record(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    member_id: UUID,
-    decided: tuple[BookingDecision, datetime],
+    connection: Connection, access: Access, situation: ClassSituation, member_id: UUID, decided: _Decided
 ) -> str:
-    decision, now = decided
+    decision, now, replaced = decided
     if decision.converts is not None:
+        if replaced is not None:
+            async with changing(connection, access, EventType.BOOKING_UPDATED, decision.converts):
+                await staff.link_move(connection, access, decision.converts, replaced.booking_id)
         return await book.convert(connection, access, situation, decision, now)
+    booking_id, moved_from = (new_id(), None) if replaced is None else (replaced.new_id, replaced.booking_id)
     position = situation.class_.waitlist_count + 1 if decision.outcome == Outcome.WAITLISTED else None
-    new = NewBooking(new_id(), situation.class_.id, member_id, decision, position, access, None)
-    made = await create.record_bookings(connection, access, [situation], NewBookings([new], now, source=SOURCE))
-    return made[new.id]
+    new = NewBooking(booking_id, situation.class_.id, member_id, decision, position, access, None)
+    batch = NewBookings([new], now, source=SOURCE, moved_from=moved_from)
+    return (await create.record_bookings(connection, access, [situation], batch))[new.id]
 
 
 async def record_new(
@@ -161,9 +177,9 @@ class Moved(NamedTuple):
 async def move_booking(connection: Connection, access: Access, wanted: Move) -> Moved | Refusal:
     """Cancel a booking free of charge and book the member into another class; the credit follows.
 
-    There is a new booking, because partners and flows rely on a booking's class never changing. Partners get
-    ``booking.cancelled``, whose receipt says that it was moved, then ``booking.updated`` for members who were promoted
-    into the seat, then ``booking.created``. If the new class refuses, nothing has happened.
+    There is a new booking, because partners and flows rely on a booking's class never changing; each of the two names
+    the other. Partners get ``booking.cancelled``, whose receipt says that it was moved, then ``booking.updated`` for
+    members who were promoted into the seat, then ``booking.created``. If the new class refuses, nothing has happened.
     """
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
@@ -173,12 +189,15 @@ async def move_booking(connection: Connection, access: Access, wanted: Move) -> 
     situation, member_id = found
     old, reason = Subject("booking", wanted.booking_id), wanted.override.reason
     before = await audit.snapshot(connection, access, old)
-    receipt = await cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED)
+    # A member who waits for the new class may keep that booking.
+    moved_to = await staff.waitlisted_booking(connection, access, wanted.class_id, member_id) or new_id()
+    receipt = await cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED, moved_to)
     if isinstance(receipt, Refusal):
         return receipt
     place = StaffBooking(wanted.class_id, member_id, wanted.join_waitlist, wanted.class_spot_id, wanted.override)
     returned_to = UUID(receipt["membership_id"]) if receipt["credits_returned"] else None
-    booked = await take_place(connection, access, situation, place, returned_to)
+    replaced = Replaced(wanted.booking_id, moved_to, returned_to)
+    booked = await take_place(connection, access, situation, place, replaced)
     if isinstance(booked, Refusal):
         return booked
     changes = changed_fields(old.kind, before, await audit.snapshot(connection, access, old))

@@ -105,6 +105,7 @@ async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, 
     """Erase the person's own rows and announce it; return the names of the files to remove."""
     async with (
         recorded(connection, access, "member.erase", Subject("member", rows.member_id)),
+        changing(connection, access, EventType.MEMBER_ERASED, rows.member_id),
         changing(connection, access, EventType.LEAD_UPDATED, *rows.leads),
     ):
         await storage.erase_member(connection, access, rows.member_id)

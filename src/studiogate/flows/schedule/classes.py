@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import EventType
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
@@ -32,7 +31,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.flows import changes
 from studiogate.flows.bookings.staff import fill_free_seats
-from studiogate.flows.changes import emit_event, recorded
+from studiogate.flows.changes import recorded
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
@@ -62,7 +61,6 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
     if refusal is not None:
         return refusal
     class_id = await rows.create_row(connection, access, KIND, values)
-    await emit_event(connection, access, EventType.CLASS_CREATED, class_id)
     return Saved(class_id, warnings)
 
 

@@ -24,18 +24,28 @@ from studiogate.storage.studio_file import effects as schedule_effects
 from studiogate.storage.studio_file.effects import AffectedSeries
 from studiogate.storage.studio_file.tables import (
     BOOKINGS,
+    CLASS_TYPES,
     CLASSES,
     FORMS,
+    INSTRUCTORS,
     LEADS,
+    LOCATIONS,
     MEMBERS,
     MEMBERSHIPS,
+    PRODUCTS,
     PURCHASES,
+    ROOMS,
     SUBMISSIONS,
 )
 
 BATCH = 500
 # In the order of their events: what a resource refers to comes first.
 CREATED = (
+    (LOCATIONS, EventType.LOCATION_CREATED),
+    (ROOMS, EventType.ROOM_CREATED),
+    (CLASS_TYPES, EventType.CLASS_TYPE_CREATED),
+    (INSTRUCTORS, EventType.INSTRUCTOR_CREATED),
+    (PRODUCTS, EventType.PRODUCT_CREATED),
     (CLASSES, EventType.CLASS_CREATED),
     (MEMBERS, EventType.MEMBER_CREATED),
     (MEMBERSHIPS, EventType.MEMBERSHIP_CREATED),
@@ -46,6 +56,12 @@ CREATED = (
     (BOOKINGS, EventType.BOOKING_CREATED),
 )
 CHANGED = (
+    EventType.STUDIO_UPDATED,
+    EventType.LOCATION_UPDATED,
+    EventType.ROOM_UPDATED,
+    EventType.CLASS_TYPE_UPDATED,
+    EventType.INSTRUCTOR_UPDATED,
+    EventType.PRODUCT_UPDATED,
     EventType.MEMBER_UPDATED,
     EventType.MEMBERSHIP_UPDATED,
     EventType.PURCHASE_UPDATED,

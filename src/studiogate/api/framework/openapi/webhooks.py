@@ -61,10 +61,10 @@ def _reference(name: str) -> Schema:
 
 def _example(type_: str, resource: Schema, schemas: Mapping[str, Schema]) -> Schema:
     """Return an event of this type about the example of its resource."""
-    after, before, actor = Example() if type_ == TEST else EventType(type_).example
+    after, before, actor, more = Example() if type_ == TEST else EventType(type_).example
     event = {**example_of(_reference(EVENT), schemas), "type": type_}
     if type_ == TEST:
         event["sequence"] = None
     event["actor"] = {"type": actor.value}
-    event["data"] = {"object": {**example_of(resource, schemas), **after}, "previous_attributes": dict(before)}
+    event["data"] = {"object": {**example_of(resource, schemas), **after}, "previous_attributes": dict(before), **more}
     return event

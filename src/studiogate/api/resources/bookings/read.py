@@ -10,6 +10,7 @@ from studiogate.api.framework.params import LIMIT, Cursor, Id, Limit, PathId, Up
 from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
@@ -33,6 +34,10 @@ class Booking(Wire):
     booking_source: str | None = Field(examples=["partner_api"])
     class_spot_id: Uuid | None = Field(examples=[None])
     waitlist_position: int | None = Field(description="Set while waitlisted.", examples=[None])
+    moved_to_booking_id: Uuid | None = Field(
+        description="The booking in another class that replaced this one when staff moved it.", examples=[None]
+    )
+    moved_from_booking_id: Uuid | None = Field(description="The booking that this one replaced.", examples=[None])
     created_at: Instant | None = Field(examples=["2026-11-15T08:00:00+00:00"])
     updated_at: Instant | None = Field(examples=["2026-11-15T08:00:00+00:00"])
 
@@ -100,9 +105,7 @@ class BookingCancellation(Wire):
     cancelled_at: Instant | None = Field(examples=["2026-11-19T18:00:00+00:00"])
     cancelled_by: str = Field(examples=["partner_api"])
     reason: str | None = Field(examples=["Feeling unwell"])
-    cancellation_type: Literal["standard", "late", "graced", "studio", "class_cancelled", "waitlist_left"] = Field(
-        examples=["late"]
-    )
+    cancellation_type: CancellationType = Field(examples=["late"])
     late: bool = Field(examples=[True])
     cutoff_at: Instant = Field(examples=["2026-11-19T12:00:00+00:00"])
     late_fee: LateFee | None
