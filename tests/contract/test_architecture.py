@@ -219,6 +219,7 @@ WITHOUT_ACCESS = {
         "audit.py": ["studios_with_old_entries"],
         "bookings/mails.py": ["studios_with_news"],
         "bookings/staff.py": ["classes_with_expired_waitlist", "classes_with_seat_and_waitlist"],
+        "class_availability.py": ["studios_behind", "studios_with_due"],
         "class_clock.py": ["studios_with_due_classes"],
         "erasure.py": ["studios_with_removed_files"],
         "event_numbering.py": ["studios_with_unnumbered_events"],

@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from studiogate import API_VERSION, clock
@@ -38,13 +38,12 @@ def _patterns(value: object) -> object:
 
 Pattern = Annotated[str, AfterValidator(_pattern), WithJsonSchema({"type": "string", "enum": list(PATTERNS)})]
 _ONE_OF = f"({'|'.join(re.escape(each) for each in PATTERNS)})"
+_SEVERAL = {"pattern": f"^{_ONE_OF}(,{_ONE_OF})*$", "examples": ["booking.*,class.updated"]}
 TypeFilter = Annotated[
     Annotated[
         list[str],
         BeforeValidator(_patterns),
-        WithJsonSchema(
-            {"type": "string", "pattern": f"^{_ONE_OF}(,{_ONE_OF})*$", "examples": ["booking.*,class.updated"]}
-        ),
+        WithJsonSchema({"type": "string", "anyOf": [{"enum": list(PATTERNS)}, _SEVERAL]}),
     ]
     | None,
     Query(alias="type", description="Types, families such as `booking.*`, or `*`; several separated by commas."),
@@ -56,7 +55,15 @@ Wait = Annotated[
 ]
 
 
+def _without_merged(schema: dict[str, Any]) -> None:
+    """Require only what every event has, and allow further members."""
+    schema.pop("additionalProperties", None)
+    schema["required"].remove("merged_member_id")
+
+
 class EventData(Wire):
+    model_config = ConfigDict(json_schema_extra=_without_merged)
+
     object: dict[str, Any] = Field(
         description="The resource as GET returned it when this happened.",
         examples=[{"id": "d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b", "object": "booking", "status": "confirmed"}],
