@@ -7,7 +7,7 @@ import signal
 import asyncpg
 
 from studiogate.server.postgres.embedded import EmbeddedPostgres
-from studiogate.server.postgres.settings import ACCESS, ACCESS_RULES
+from studiogate.server.postgres.programs import ACCESS, ACCESS_RULES
 from studiogate.storage.db.service_role import NAME, ROLE
 
 # To create a database per test, to insert rows that triggers and foreign keys forbid, to choose the victim of a

@@ -7,6 +7,8 @@ _.available
 _.beginner_safe
 _.booking_source
 _.cancellation_reason
+_.city
+_.client_visible
 _.consent_label
 _.consent_policy_slug
 _.consent_policy_version
@@ -20,6 +22,7 @@ _.event_types
 _.failing_since
 _.form_version
 _.help_text
+_.is_primary
 _.lifecycle_stage
 _.max_file_size
 _.membership_end_date
@@ -44,6 +47,7 @@ _.utm_id
 _.utm_medium
 _.utm_source
 _.utm_term
+_.waitlist_position
 
 # Members of enums and dataclasses: values of the contract, or read by templates.
 _.LOST
@@ -54,6 +58,7 @@ _.buttons
 _.confirmation_message
 _.max_file
 _.on_accent
+_.symbol
 _.text_sha256
 _.typed_name
 
@@ -110,3 +115,9 @@ _.skip_text
 _.url_of
 _.waiting_not_listed
 _.payments
+
+# The command `studiogate up`, which is imported by its name.
+up
+
+# Passed to its statement with the other values of its tuple.
+_.sets_phone

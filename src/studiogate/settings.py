@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -63,15 +63,12 @@ def _database_url(value: object) -> object:
             "should be postgresql://user:password@host:port/database, special characters percent-encoded (%23 for #)"
         )
     if isinstance(value, str):
-        _check_options(dict(parse_qsl(urlsplit(value).query, keep_blank_values=True)))
+        options = dict(parse_qsl(urlsplit(value).query, keep_blank_values=True))
+        if not re.fullmatch(r"[0-9]{1,5}", options.get("connect_timeout", "0")):
+            raise ValueError("has a connect_timeout that is no number of seconds")
+        if options.get("target_session_attrs", "any") not in TARGETS:
+            raise ValueError(f"has a target_session_attrs that is none of {', '.join(TARGETS)}")
     return value
-
-
-def _check_options(options: Mapping[str, str]) -> None:
-    if not re.fullmatch(r"[0-9]{1,5}", options.get("connect_timeout", "0")):
-        raise ValueError("has a connect_timeout that is no number of seconds")
-    if options.get("target_session_attrs", "any") not in TARGETS:
-        raise ValueError(f"has a target_session_attrs that is none of {', '.join(TARGETS)}")
 
 
 def _decoded(text: str) -> bytes | None:
@@ -148,13 +145,10 @@ def make_data_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     mode, open_to_others = stat.S_IMODE(found.st_mode), 0o066 if found.st_uid == 0 else 0o077
-    if mode & open_to_others and found.st_uid == os.geteuid() and _is_used_by_us_alone(folder):
+    is_wrong = mode & open_to_others and found.st_uid == os.geteuid()
+    # Folders of others might have to be entered or listed by anybody.
+    if is_wrong and all(each.name.startswith(OWN_FOLDERS) for each in folder.iterdir() if each.is_dir()):
         folder.chmod(mode & ~open_to_others)
-
-
-def _is_used_by_us_alone(folder: Path) -> bool:
-    """Return whether a folder has no folders of others, which might have to be entered or listed by anybody."""
-    return all(each.name.startswith(OWN_FOLDERS) for each in folder.iterdir() if each.is_dir())
 
 
 def secret_keys(settings: Settings) -> list[bytes]:

@@ -15,7 +15,7 @@ import pytest
 
 from studiogate.domain.access import Access
 from studiogate.flows import housekeeping
-from studiogate.flows.bookings import staff
+from studiogate.flows.bookings import scheduler, staff
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.statement import Statement
@@ -491,13 +491,14 @@ async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
     assert (await studio.post(body, "key-0001")).code == "idempotency_key_reused"
 
 
-@pytest.mark.usefixtures("short_waits")
-async def test_a_class_that_stays_locked(studio: BookingStudio) -> None:
+async def test_a_class_that_stays_locked(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     """A 503 leaves nothing behind: the same key has its one effect afterwards."""
     body = await a_request(studio)
     async with second_connection(studio) as connection, connection.transaction():
         await connection.execute("select from classes where id = $1 for update", UUID(body["class_id"]))
-        answer = await studio.post(body, "key-0001")
+        with monkeypatch.context() as patch:
+            patch.setattr(scheduler, "MAX_WAIT_SECONDS", 0.5)
+            answer = await studio.post(body, "key-0001")
     assert (answer.status, answer.code) == (503, "overloaded")
     assert answer.json()["error"]["retryable"] is True
     assert int(dict(answer.headers)[b"retry-after"]) >= 1

@@ -13,6 +13,7 @@ from studiogate.flows import housekeeping
 from studiogate.flows import request_log as writer
 from studiogate.flows.request_log import RequestLog
 from studiogate.storage import request_log
+from studiogate.storage.housekeeping import STUDIOS
 from studiogate.storage.request_log import LogFilter
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
@@ -172,7 +173,7 @@ async def test_looking_for_old_entries_reads_no_others(log_api: PartnerApi, stud
     """Every worker looks in all studios every 20 seconds."""
     await log_api.connection.execute(ADD.replace("$3", "'1 second'"), studio.studio_id, 2_000)
     async with log_api.app._runtime.database.connection() as connection:
-        text = await connection.fetchval("explain (analyze, format json) " + request_log.STUDIOS_WITH_OLD_REQUESTS)
+        text = await connection.fetchval("explain (analyze, format json) " + STUDIOS["old requests"])
     nodes = [each for each in nodes_of(json.loads(text)[0]["Plan"]) if each.get("Relation Name") == "request_log"]
     assert [each["Index Name"] for each in nodes] == ["request_log_by_time"]
     assert "studio_id" in nodes[0]["Index Cond"]

@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from studiogate.api import PREFIX
 from studiogate.api.app import ROUTES
+from studiogate.api.framework import faults
 from studiogate.api.framework import route as route_execution
 from studiogate.api.framework.params import PathId
 from studiogate.api.framework.route import Caller, LeanRoute, needs
@@ -88,9 +89,9 @@ class LeanRoutes:
                 monkeypatch.setattr(route, beyond_types, None)
         # FastAPI accepts unknown and repeated parameters; our faults for names are tested in test_unknown_names.py and
         # test_repeated_names.py.
-        monkeypatch.setattr(route_execution, "unknown_parameters", lambda _given, _known: [])
-        monkeypatch.setattr(route_execution, "repeated_parameters", lambda _given, _known: [])
-        monkeypatch.setattr(route_execution, "with_nearest", lambda faults, _noun, _known: faults)
+        monkeypatch.setattr(faults, "unknown_parameters", lambda _given, _known: [])
+        monkeypatch.setattr(faults, "repeated_parameters", lambda _given, _known: [])
+        monkeypatch.setattr(faults, "with_nearest", lambda faults, _noun, _known: faults)
         monkeypatch.setattr(route_execution, "_faulty", self._refused)
 
     async def _note(self, **values: Any) -> Answer:

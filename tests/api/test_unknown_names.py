@@ -10,7 +10,7 @@ import pytest
 from studiogate.api.app import ROUTES
 from studiogate.api.framework import faults
 from studiogate.api.framework.errors import MAX_FAULTS
-from studiogate.api.framework.faults import MAX_COMPARED, nearest, unknown_parameters, worded
+from studiogate.api.framework.faults import MAX_COMPARED, MAX_LENGTH_COMPARED, nearest, unknown_parameters, worded
 from studiogate.api.framework.route import LeanRoute
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi
@@ -140,7 +140,7 @@ def steps(call: Any) -> int:
 
 def test_long_names_cost_no_more_than_short_ones() -> None:
     known = ["class_type_id", "instructor_id", "starts_after", "starts_before"]
-    short, long = "ab" * (MAX_COMPARED // 2), "ab" * 30_000
+    short, long = "ab" * (MAX_LENGTH_COMPARED // 2), "ab" * 30_000
     assert steps(lambda: nearest(long, known)) == steps(lambda: nearest(short, known))
 
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from studiogate import demo
 from studiogate.cli.prepare import console_path
-from studiogate.cli.serve import Shown, _announce
+from studiogate.cli.serve import _announce
 from studiogate.demo.studio import OWNER
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sign_in import Origin
@@ -62,6 +62,6 @@ async def test_the_demo_studio_gets_a_link_that_signs_its_owner_in_once(
 
 def test_a_json_log_has_neither_the_demo_key_nor_the_link() -> None:
     with capture_logs() as logged:
-        _announce(Settings(log_format="json"), "http://x", Shown("sgk_test_secret", "/console/link#secret"))
+        _announce(Settings(log_format="json"), "http://x", "sgk_test_secret", "/console/link#secret")
     assert [each["event"] for each in logged] == ["ready"]
     assert "secret" not in str(logged)

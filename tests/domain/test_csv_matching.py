@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from studiogate.domain.csv_import.kinds import KINDS
-from studiogate.domain.csv_import.matching import Decision, Facts, Row, Verdict, decide
+from studiogate.domain.csv_import.matching import Decision, Facts, Verdict, decide
+from studiogate.domain.csv_import.translate import Translated
 from studiogate.flows.csv_rows import load_mapping
 
 MEMBERS, LEADS, PRODUCTS, MEMBERSHIPS = (
@@ -17,10 +18,10 @@ ANN = {"first_name": "Ann", "last_name": "Lee", "email": "lee@example.com"}
 STORED, OTHER = "stored id", "other id"
 
 
-def row(external_id: str | None = "1", values: dict[str, Any] | None = None, **more: Any) -> Row:
+def row(external_id: str | None = "1", values: dict[str, Any] | None = None, **more: Any) -> Translated:
     values = ANN if values is None else values
     given = {"key": values.get("email"), "member": None, "member_email": None, "defaults": {}, **more}
-    return Row(line=5, external_id=external_id, values=values, **given)
+    return Translated(line=5, external_id=external_id, values=values, **given)
 
 
 def facts(**known: Any) -> Facts:
@@ -48,7 +49,7 @@ KNOWN: dict[str, Any] = {"known_id": STORED, "known_exists": True}
         (row(), owner(**KNOWN, key_rows=2), STORED),
     ],
 )
-def test_rows_that_are_imported(given: Row, known: Facts, row_id: str | None) -> None:
+def test_rows_that_are_imported(given: Translated, known: Facts, row_id: str | None) -> None:
     decision = decide(given, known, MEMBERS)
     assert (decision.verdict, decision.row_id, decision.values) == (None, row_id, ANN)
 
@@ -67,7 +68,7 @@ def test_rows_that_are_imported(given: Row, known: Facts, row_id: str | None) ->
         (row("1", {"email": "lee@example.com"}), facts(), "first_name"),
     ],
 )
-def test_rows_that_are_faults(given: Row, known: Facts, field: str) -> None:
+def test_rows_that_are_faults(given: Translated, known: Facts, field: str) -> None:
     decision = decide(given, known, MEMBERS)
     assert (decision.verdict, decision.field) == (Verdict.FAULT, field)
     assert decision.reason

@@ -14,7 +14,8 @@ from studiogate.domain.access import system_access
 from studiogate.domain.bookings.states import ClassStatus, class_status, unannounced_status
 from studiogate.flows import changes, housekeeping
 from studiogate.flows.bookings import staff
-from studiogate.storage.class_clock import DUE, studios_with_due_classes
+from studiogate.storage.class_clock import DUE
+from studiogate.storage.housekeeping import studios_with
 from studiogate.storage.resources import CLASS_STATUS
 from tests.support import booking_studio
 from tests.support.booking_studio import DAY, BookingStudio
@@ -230,7 +231,7 @@ async def test_a_round_reads_what_is_due_and_not_the_timetable(studio: BookingSt
             await studio.move(await studio.new_class(DAY), -10)
             async with connection.transaction():
                 before = await connection.fetchval(READ)
-                assert studio.id in await studios_with_due_classes(connection)
+                assert studio.id in await studios_with(connection, "due classes")
                 assert await changes.announce_due(connection, access, 200) == 1
                 read.append(await connection.fetchval(READ) - before)
             if growing:

@@ -19,21 +19,20 @@ from studiogate.flows.bookings import executor, staff
 from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.storage import events as storage
-from studiogate.storage.bookings.read import read_booking, read_waitlist_entry
 from studiogate.storage.db.pool import Database
 from studiogate.storage.events import Change, emit
-from studiogate.storage.purchases import read_purchase
-from studiogate.storage.schedule.read import read_class
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import BOOKING, CLASS, PURCHASE, WAITLIST_ENTRY
 from tests.support import attendance
 from tests.support.newest_rows import newest_row
 from tests.support.seed import NOON, Studio, insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 READ: Any = {
-    "booking": read_booking,
-    "waitlist": read_waitlist_entry,
-    "purchase": read_purchase,
-    "class": read_class,
+    "booking": BOOKING,
+    "waitlist": WAITLIST_ENTRY,
+    "purchase": PURCHASE,
+    "class": CLASS,
 }
 
 
@@ -50,8 +49,9 @@ class Log:
         new = [row for row in found if row["id"] not in self._seen]
         self._seen |= {row["id"] for row in new}
         for row in new:
-            read = READ[row["type"].split(".")[0]]
-            assert row["object"] == await read(self.connection, self.access, row["subject"]), "as GET returns it"
+            resource = READ[row["type"].split(".")[0]]
+            wire = await read_one(self.connection, self.access, resource, row["subject"])
+            assert row["object"] == wire, "as GET returns it"
         return [(row["type"], row["subject"], json.loads(row["previous_attributes"])) for row in new]
 
     async def book(self, class_id: UUID, member_id: UUID, **options: Any) -> Any:

@@ -13,7 +13,6 @@ from studiogate import telemetry
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
 from studiogate.flows import deliveries, events, housekeeping
-from studiogate.storage import class_clock, erasure, event_numbering, request_log
 from studiogate.storage import housekeeping as storage
 from studiogate.storage.db.pool import Database
 from studiogate.storage.events import Change, emit
@@ -73,28 +72,28 @@ class Case(NamedTuple):
     due: Callable[[Any], Awaitable[list[UUID]] | Awaitable[dict[UUID, list[UUID]]]]
 
 
+def due(what: str) -> Callable[[Any], Awaitable[list[UUID]]]:
+    return lambda connection: storage.studios_with(connection, what)
+
+
 NO_FILES = UploadFolder(Path("nowhere"))
 CASES = {
-    "memberships": Case(
-        "memberships", housekeeping.advance_memberships, sql(MEMBERSHIP), storage.studios_with_due_memberships
-    ),
+    "memberships": Case("memberships", housekeeping.advance_memberships, sql(MEMBERSHIP), due("due memberships")),
     "classes": Case(
         "classes",
         housekeeping.announce_class_statuses,
         sql(CLASS, NOT_ANNOUNCED),
-        class_clock.studios_with_due_classes,
+        due("due classes"),
     ),
-    "requests": Case(
-        "request_log", housekeeping.forget_old_requests, sql(REQUEST), request_log.studios_with_old_requests
-    ),
-    "mails": Case("mails", housekeeping.forget_mails, sql(MAIL), storage.studios_with_old_mails),
+    "requests": Case("request_log", housekeeping.forget_old_requests, sql(REQUEST), due("old requests")),
+    "mails": Case("mails", housekeeping.forget_mails, sql(MAIL), due("old mails")),
     "uploads": Case(
         "form_uploads",
         partial(housekeeping.forget_uploads, folder=NO_FILES),
         sql(UPLOAD),
-        storage.studios_with_forgotten_uploads,
+        due("forgotten uploads"),
     ),
-    "events": Case("events", events.number_all, new_event, event_numbering.studios_with_unnumbered_events),
+    "events": Case("events", events.number_all, new_event, due("unnumbered events")),
     "endpoints": Case("webhook_endpoints", deliveries.disable_failing, sql(ENDPOINT), endpoints.failing_too_long),
 }
 
@@ -146,7 +145,7 @@ async def test_a_file_that_cannot_be_removed_does_not_stop_the_other_studio(
             path.mkdir() if studio is broken else path.touch()
             os.utime(path, (0, 0))
         await fails_for(broken, housekeeping.remove_erased_files(database, folder))
-        assert await erasure.studios_with_removed_files(connection) == [broken.studio_id]
+        assert await storage.studios_with(connection, "removed files") == [broken.studio_id]
         (other,) = (each for each in studios if each is not broken)
         path = folder.incoming(other.studio_id, NAME)
         assert not path.exists()

@@ -2,7 +2,7 @@
 which must be noticed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid4
@@ -24,6 +24,7 @@ from tests.support.deadlines import LONG
 pytestmark = [pytest.mark.anyio, pytest.mark.shipped_limits]
 LARGEST = 4
 HERE, ELSEWHERE = uuid4(), uuid4()
+SENT: "list[asyncio.Task[Any]]" = []
 ACCESS = {studio: Access(studio, "key", frozenset(Scope), None) for studio in (HERE, ELSEWHERE)}
 
 
@@ -65,6 +66,7 @@ class Desk:
             pending = PendingRequest(WriteContext(ACCESS[studio], IdempotencyKey(name, b"")), command)
             self.names[pending] = name
             sent.append(asyncio.create_task(self.scheduler.submit(pending)))
+        SENT.extend(sent)
         return sent
 
     async def sent(self, *names: str, **more: Any) -> "list[asyncio.Task[Any]]":
@@ -87,6 +89,15 @@ async def settle() -> None:
     """Let all tasks run until they block."""
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def leave_nothing() -> Iterator[None]:
+    """Cancel what a test leaves waiting: its deadline would otherwise end as an error of a later test."""
+    yield
+    for task in SENT:
+        task.cancel()
+    SENT.clear()
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from studiogate.flows.bookings import staff
 from studiogate.flows.schedule import classes, instructors, locations, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
+from studiogate.storage import record_invariants
 from studiogate.storage.schedule import series as storage
-from studiogate.storage.schedule import series_starts
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.held_locks import somebody_waits
@@ -461,7 +461,7 @@ async def test_time_zones_have_our_rules_and_not_those_of_the_database(
     assert await studio.findings() == []
     other = {own: timezone(timedelta(hours=5))}
     with monkeypatch.context() as other_rules:
-        other_rules.setattr(series_starts, "ZoneInfo", lambda name: other.get(name) or ZoneInfo(name))
+        other_rules.setattr(record_invariants, "ZoneInfo", lambda name: other.get(name) or ZoneInfo(name))
         assert {finding.subject for finding in await studio.findings()} == {"series"}
 
 

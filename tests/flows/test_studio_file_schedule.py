@@ -18,7 +18,7 @@ from studiogate.flows import studio_file
 from studiogate.flows.schedule import class_types, closures, locations, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.studio_file import Outcome
-from studiogate.storage.schedule import series_starts
+from studiogate.storage import record_invariants
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import audit_of, events_of, noon_zone
@@ -197,7 +197,7 @@ async def test_a_new_class_starts_by_our_time_zone_rules(
     row |= {"id": str(class_id), "series_id": str(series_id), "series_date": str(series_date)}
     row |= {"start_time": start.isoformat(), "end_time": (start + timedelta(hours=1)).isoformat()}
     with monkeypatch.context() as other_rules:
-        other_rules.setattr(series_starts, "ZoneInfo", lambda _: zone)
+        other_rules.setattr(record_invariants, "ZoneInfo", lambda _: zone)
         await patched(studio, classes=[row])
     assert not (await studio.row("classes", class_id))["detached"]
     await studio.change("classes", class_id, detached=True)

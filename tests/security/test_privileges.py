@@ -45,9 +45,9 @@ sys.addaudithook(refuse)
 USED_AFTERWARDS = """
 import io
 
-from studiogate.server import privileges
+from studiogate.server import service_account
 
-privileges.drop("65534:65534", "studiogate.api", "studiogate.hosted", "studiogate.console")
+service_account.drop("65534:65534", "studiogate.api", "studiogate.hosted", "studiogate.console")
 
 from studiogate.domain.csv_import import records
 from studiogate.domain.forms.settings import encoded_url
@@ -77,10 +77,10 @@ def test_nothing_is_loaded_on_first_use(tmp_path: Path) -> None:
 CONNECTS = """
 import asyncio, os, sys
 
-from studiogate.server import privileges
+from studiogate.server import service_account
 from studiogate.storage.db import pool
 
-privileges.drop(sys.argv[1])
+service_account.drop(sys.argv[1])
 try:
     asyncio.run(pool.connect("postgresql://user:password@127.0.0.1:1/none"))
 except pool.DatabaseUnavailableError as error:

@@ -525,7 +525,7 @@ def earlier_release(folder: Path) -> Iterator[EmbeddedPostgres]:
     """Yield a server as earlier releases started it, with the service as superuser, and with objects that it owns."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedded, "ROLE", "studiogate")
-        patch.setattr(embedded, "ACCESS", "local all all trust")
+        patch.setattr(programs, "ACCESS", "local all all trust")
         patch.setattr(programs, "make_role", lambda *_: None)
         patch.setattr(EmbeddedPostgres, "_usable", EmbeddedPostgres.running)
         server = EmbeddedPostgres(made_by_superuser(folder))

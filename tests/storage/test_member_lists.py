@@ -6,7 +6,8 @@ from uuid import UUID
 import pytest
 
 from studiogate.storage import member_list, member_profile, member_search, person_merge
-from studiogate.storage.member_list import MemberFilters, MemberPage
+from studiogate.storage.member_list import MemberFilters
+from studiogate.storage.paging import ListPage
 from tests.support import large_studio
 from tests.support.large_studio import LargeStudio
 
@@ -20,12 +21,12 @@ BOOKED = """
             where b.member_id = m.id and b.location_id = md5('l0-3')::uuid and b.status <> 'cancelled')"""
 
 
-async def listed(large: LargeStudio, filters: MemberFilters, after: str | None = None) -> MemberPage:
+async def listed(large: LargeStudio, filters: MemberFilters, after: str | None = None) -> ListPage:
     place = None if after is None else UUID(after)
     return await member_list.list_members(large.recorder, large.access(), filters, place, LIMIT)
 
 
-async def searched(large: LargeStudio, text: str, filters: MemberFilters = ANY, after: str | None = None) -> MemberPage:
+async def searched(large: LargeStudio, text: str, filters: MemberFilters = ANY, after: str | None = None) -> ListPage:
     return await member_search.search(large.recorder, large.access(), text, filters, (after, LIMIT))
 
 
@@ -35,10 +36,10 @@ async def searched(large: LargeStudio, text: str, filters: MemberFilters = ANY, 
 async def test_lists(large: LargeStudio, status: str | None, place: int | None) -> None:
     filters = MemberFilters(status, None if place is None else large.locations[place])
     first = await listed(large, filters)
-    assert first.members or first.next
+    assert first.rows or first.next
     if first.next is not None:
         second = await listed(large, filters, first.next)
-        assert {each["id"] for each in first.members} & {each["id"] for each in second.members} == set()
+        assert {each["id"] for each in first.rows} & {each["id"] for each in second.rows} == set()
     assert large.faults(ranges=6) == []
 
 
@@ -61,7 +62,7 @@ async def whole(large: LargeStudio, text: str) -> list[UUID]:
     found, after = [], None
     while True:
         page = await searched(large, text, after=after)
-        found += [each["id"] for each in page.members]
+        found += [each["id"] for each in page.rows]
         large.recorder.plans.clear()
         if page.next is None:
             return found
@@ -99,7 +100,7 @@ async def test_lists_hold_everybody_once(large: LargeStudio, status: str, place:
     found, after, pages = [], None, 0
     while pages == 0 or after is not None:
         page = await listed(large, filters, after)
-        found += [each["id"] for each in page.members]
+        found += [each["id"] for each in page.rows]
         after, pages = page.next, pages + 1
     large.recorder.plans.clear()
     assert sorted(found) == sorted(expected)

@@ -21,10 +21,11 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.schedule.series import Days
 from studiogate.flows.bookings import previews
 from studiogate.flows.bookings.book import BookClass
-from studiogate.storage import catalog, class_clock, keys, leads, members, purchases, studio
+from studiogate.storage import catalog, class_clock, keys, leads, members, purchases, resources, studio
 from studiogate.storage.bookings import lock, read, roster, staff
 from studiogate.storage.db.pool import SESSION, Connection
 from studiogate.storage.forms import save as forms
+from studiogate.storage.paging import read_one
 from studiogate.storage.schedule import classes, copy_week, day, week
 from studiogate.storage.schedule import read as schedule
 
@@ -468,29 +469,24 @@ async def test_recent_changes_are_found_without_reading_the_past(large: Large) -
 
 async def test_single_rows(large: Large) -> None:
     """One row by its id, for an unrestricted key and a restricted one."""
-    kept = {
-        studio.read_location: "locations",
-        schedule.read_room: "rooms",
-        schedule.read_class_type: "class_types",
-        schedule.read_instructor: "instructors",
-        schedule.read_class: "classes",
-        catalog.read_product: "products",
-        forms.read_form: "forms",
-        leads.read_lead: "leads",
-        members.read_member: "members",
-        members.read_membership: "memberships",
-        purchases.read_purchase: "purchases",
-        read.read_booking: "bookings",
-        read.read_waitlist_entry: "waitlist_entries",
-    }
+    kept = (
+        studio.LOCATION,
+        schedule.ROOM,
+        schedule.CLASS_TYPE,
+        schedule.INSTRUCTOR,
+        catalog.PRODUCT,
+        *(resources.BOOKING, resources.CLASS, resources.LEAD, resources.MEMBER, resources.MEMBERSHIP),
+        *(resources.PURCHASE, resources.WAITLIST_ENTRY),
+    )
     found = []
     for restricted in (0, 3):
         access, recorder = large.access(restricted), large.recorder
         recorder.plans.clear()
         connection = recorder.as_connection
         await studio.read_studio(connection, access, "https://studio.example")
-        for function, table in kept.items():
-            await function(connection, access, str((await large.row(table))["id"]))
+        for resource in kept:
+            await read_one(connection, access, resource, (await large.row(resource.table))["id"])
+        await forms.read_form(connection, access, str((await large.row("forms"))["id"]))
         submission = await large.row("form_submissions")
         await forms.read_submission(connection, access, str(submission["form_id"]), str(submission["id"]))
         cancelled = await large.row("booking_cancellations", order="cancelled_at")

@@ -34,6 +34,7 @@ UNCHECKED_REFERENCES = {
     ("external_ids", "row_id"),
     ("request_log", "credential_id"),
     ("request_log", "request_id"),
+    ("staff_form_tokens", "request_id"),
 }
 MUTANTS = 30  # at least this many foreign keys are tried
 

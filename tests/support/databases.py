@@ -17,7 +17,7 @@ import pytest
 
 from bench.superuser import NEEDED, grant_to_tests
 from studiogate.server.postgres.embedded import EmbeddedPostgres
-from studiogate.server.postgres.settings import SETTINGS
+from studiogate.server.postgres.programs import SETTINGS
 from studiogate.storage.db import migrate
 from tests.support.clusters import server_of
 

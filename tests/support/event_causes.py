@@ -93,8 +93,8 @@ class EventStudio:
         await sweep.sweep_once(self.studio.api.app._runtime)
 
     async def news(self, actor: str = "partner") -> list[News]:
-        """Return type and previous attributes of each new event; the last event's object must equal the GET. That counts
-        changed, which is announced a moment later, is returned by ``availability``."""
+        """Return type and previous attributes of each new event; the last event's object must equal the GET. Those of
+        changed counts, which follow a moment later, are returned by ``availability``."""
         sequencer = self.studio.api.app._runtime.sequencer
         sequencer.kick(self.studio.id)
         await sequencer.settled()

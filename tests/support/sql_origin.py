@@ -55,6 +55,7 @@ TEXT_METHODS = {
     "get",
     "split",
     "removesuffix",
+    "_replace",
     "lower",
 }
 

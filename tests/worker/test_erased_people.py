@@ -12,6 +12,7 @@ from bench.webhook_receiver import OK, answer, receiving
 from studiogate.flows import webhooks
 from studiogate.flows.members.erase import erase
 from studiogate.flows.members.staff import create
+from studiogate.storage.webhooks.deliveries import ReplayedEvents
 from tests.support.deadlines import LONG
 from tests.support.webhook_studio import Endpoint, WebhookStudio
 
@@ -52,7 +53,7 @@ async def test_retries_redeliveries_and_replays_do_not_name_the_person(webhook_s
         await receiver.wait_for(4)
         created_at = datetime.fromisoformat(first.event["created_at"])
         types = ["member.created", "member.updated"]
-        wanted = webhooks.Replay(created_at, created_at + timedelta(hours=1), types)
+        wanted = ReplayedEvents(created_at, created_at + timedelta(hours=1), types)
         async with webhook_studio.connection.transaction():
             replayed = await webhooks.replay(webhook_studio.connection, webhook_studio.access, str(endpoint.id), wanted)
         assert json.loads(str(replayed))["deliveries"] == 2

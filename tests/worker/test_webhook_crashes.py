@@ -15,8 +15,9 @@ from uuid import UUID
 import pytest
 
 from bench.webhook_receiver import OK, Received, Receiver, answer, receiving
-from studiogate.storage.bookings.read import read_booking
 from studiogate.storage.db.pool import OverloadedError
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import BOOKING
 from tests.support.background import beside
 from tests.support.battery import Tally, sized
 from tests.support.webhook_studio import SECRET_KEY, Endpoint, WebhookStudio
@@ -106,7 +107,7 @@ class Partner:
         while found is None:
             with suppress(OverloadedError):  # a busy machine: the attempt must not fail for it
                 async with self._webhook_studio.runtime.database.connection() as connection:
-                    found = await read_booking(connection, self._webhook_studio.access, announced["id"])
+                    found = await read_one(connection, self._webhook_studio.access, BOOKING, announced["id"])
         now = datetime.fromisoformat(_member(found, "updated_at"))
         if now < datetime.fromisoformat(announced["updated_at"]):
             self.faults.append("a resource older than its event")

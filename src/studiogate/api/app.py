@@ -17,11 +17,9 @@ from studiogate.api.public_pages import PublicPages
 from studiogate.api.resources import catalog, events, keys, leads, members, purchases, schedule, studio
 from studiogate.api.resources.bookings import read as bookings
 from studiogate.api.resources.bookings import write as booking_writes
-from studiogate.api.resources.forms import files as form_files
 from studiogate.api.resources.forms import read as forms
 from studiogate.api.resources.forms import uploads as form_uploads
 from studiogate.api.resources.forms import write as form_writes
-from studiogate.api.resources.webhooks import deliveries as webhook_deliveries
 from studiogate.api.resources.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.addresses import owner_of
 from studiogate.domain.instants import instant_text
@@ -43,7 +41,6 @@ WORDS = (
     forms,
     form_writes,
     form_uploads,
-    form_files,
     leads,
     members,
     bookings,
@@ -51,20 +48,12 @@ WORDS = (
     purchases,
     events,
     webhook_endpoints,
-    webhook_deliveries,
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 BOOKINGS = PREFIX + "/bookings"
 KEY = b"x-service-key"
 KEY_EXPIRES = b"x-service-key-expires"
-
-
-def _is_for_the_scheduler(request: Request) -> bool:
-    """Return whether a request is a booking or a cancellation, as far as is known before its route is matched."""
-    if request.method == "POST":
-        return request.path == BOOKINGS
-    return request.method == "DELETE" and request.path.startswith(BOOKINGS)
 
 
 class PartnerApp(FrontEnd[Exchange]):
@@ -103,17 +92,23 @@ class PartnerApp(FrontEnd[Exchange]):
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
         self._runtime.database.shed_if_overloaded()
-        is_booking = False
+        # A booking or a cancellation, as far as is known before the route is matched.
+        is_booking = (request.method == "POST" and request.path == BOOKINGS) or (
+            request.method == "DELETE" and request.path.startswith(BOOKINGS)
+        )
+        if is_booking:
+            self._runtime.bookings.shed_if_overloaded()
         if request.method not in READS:
-            is_booking = _is_for_the_scheduler(request)
-            if is_booking:
-                self._runtime.bookings.shed_if_overloaded()
             await self._admission.enter()
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template
             if request.method == "OPTIONS" and KEY not in request.headers:
-                return self._options_without_a_key(exchange, match)
+                # Not counted; the limit is that of requests without a valid key.
+                if self._default_limit:
+                    verdict = self._buckets.take(_failures_of(request), FAILED_AUTHENTICATION, cost=0)
+                    _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
+                return _methods(match)
         credential = await self._authenticated(exchange)
         if isinstance(credential, Answer):
             return credential
@@ -155,18 +150,19 @@ class PartnerApp(FrontEnd[Exchange]):
         caller = Caller(access, self._runtime, request, exchange.request_id)
         return await route.execute(caller, match.values)
 
-    def _options_without_a_key(self, exchange: Exchange, match: Match[LeanRoute]) -> Answer:
-        """Answer a request that needs no key and is not counted; its limit is that of requests without a valid key."""
-        if self._default_limit:
-            verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION, cost=0)
-            _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
-        return _methods(match)
-
     async def _authenticated(self, exchange: Exchange) -> Credential | Answer:
         """Return the key's credential if it is within its rate limit, else the response that says why not."""
         credential = await self.authenticator.authenticate(exchange.request.headers.get(KEY))
         if isinstance(credential, Refusal):
-            return self._unauthenticated(exchange, credential)
+            # A rate limit against guessing; valid keys from the same address still work.
+            telemetry.REFUSED_AUTHENTICATIONS.labels(credential.code.value).inc()
+            if self._default_limit:
+                verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION)
+                _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
+                if not verdict.allowed:
+                    retry_after = (b"retry-after", verdict.retry_after)
+                    return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, retry_after)
+            return refused(credential, exchange.request_id)
         # Again: since it arrived, requests that arrived with it or waited for the same lookup have joined the queue.
         self._runtime.database.shed_if_overloaded()
         exchange.access = access = credential.access
@@ -181,17 +177,6 @@ class PartnerApp(FrontEnd[Exchange]):
         if not verdict.allowed:
             return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
         return credential
-
-    def _unauthenticated(self, exchange: Exchange, refusal: Refusal) -> Answer:
-        """Refuse a request, with a rate limit against guessing; valid keys from the same address still work."""
-        telemetry.REFUSED_AUTHENTICATIONS.labels(refusal.code.value).inc()
-        if self._default_limit:
-            verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION)
-            _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
-            if not verdict.allowed:
-                retry_after = (b"retry-after", verdict.retry_after)
-                return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, retry_after)
-        return refused(refusal, exchange.request_id)
 
 
 def _methods(match: Match[LeanRoute]) -> Answer:

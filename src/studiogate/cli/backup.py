@@ -11,15 +11,7 @@ import typer
 from studiogate import clock
 from studiogate.cli import doctor
 from studiogate.cli.commands import Call
-from studiogate.cli.context import (
-    CommandError,
-    complaints,
-    counted,
-    database_of,
-    print_json,
-    run,
-    screen,
-)
+from studiogate.cli.context import CommandError, complaints, counted, database_of, print_json, run, screen
 from studiogate.cli.files import progress_bars
 from studiogate.cli.prepare import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
@@ -54,7 +46,10 @@ def back_up(call: Call, output: Output = None) -> None:
     except flow.NothingToBackUpError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        raise _not_backed_up(path, error) from None
+        if error.filename in (None, str(path)):
+            raise CommandError(f"{path}: {error.strerror}. Name another file with -o FILE.") from None
+        advice = "Run the command as the user that owns the data folder, or as root."
+        raise CommandError(f"{error.filename} cannot be read: {error.strerror}. {advice}") from None
     size = path.stat().st_size
     if call.as_json:
         print_json({"file": str(path), "bytes": size, **_facts(content), "missing_uploads": content.missing})
@@ -65,30 +60,17 @@ def back_up(call: Call, output: Output = None) -> None:
         complaints.print(f"warning: the file of upload {each} is lost; its row is in the backup.", soft_wrap=True)
 
 
-def _not_backed_up(path: Path, error: OSError) -> CommandError:
-    """Say which file it is: the backup, which may be another one, or one of the installation that cannot be read."""
-    if error.filename in (None, str(path)):
-        return CommandError(f"{path}: {error.strerror}. Name another file with -o FILE.")
-    advice = "Run the command as the user that owns the data folder, or as root."
-    return CommandError(f"{error.filename} cannot be read: {error.strerror}. {advice}")
-
-
 async def _back_up(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
     connection, watching = await pool.connect(dsn), await pool.connect(dsn)
     try:
+        secrets = _key_files(settings)
+        if settings.secret_key is not None:
+            secrets[KEY_FILE] = settings.secret_key.replace(",", "\n").encode() + b"\n"
         folder = UploadFolder(settings.data_dir)
-        return await flow.back_up(Installation(connection, watching, folder, _secrets(settings), progress), file)
+        return await flow.back_up(Installation(connection, watching, folder, secrets, progress), file)
     finally:
         await watching.close()
         await connection.close()
-
-
-def _secrets(settings: Settings) -> dict[str, bytes]:
-    """Return the key files of the data folder; the deployment's key is included even if it is a setting."""
-    found = _key_files(settings)
-    if settings.secret_key is not None:
-        found[KEY_FILE] = settings.secret_key.replace(",", "\n").encode() + b"\n"
-    return found
 
 
 def _key_files(settings: Settings) -> dict[str, bytes]:
@@ -148,16 +130,12 @@ async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow
         content = await flow.restore(connection, Target(UploadFolder(settings.data_dir), present), file, progress)
     finally:
         await connection.close()
-    _keep_secrets(settings, content.secrets)
-    return content
-
-
-def _keep_secrets(settings: Settings, secrets: dict[str, bytes]) -> None:
     make_data_folder(settings.data_dir)
     for name in SECRETS:
-        if name in secrets and _is_restored(settings, name):
-            with PrivateFile(settings.data_dir / name) as file:
-                file.write(secrets[name])
+        if name in content.secrets and _is_restored(settings, name):
+            with PrivateFile(settings.data_dir / name) as key_file:
+                key_file.write(content.secrets[name])
+    return content
 
 
 def _is_restored(settings: Settings, name: str) -> bool:

@@ -134,18 +134,16 @@ def promote_entry(
     async def action(connection: Connection, access: Access) -> staff_bookings.PromotedEntry:
         done = await staff_bookings.promote_entry(connection, access, entry_id, Override(override, reason))
         if isinstance(done, Refusal):
-            raise no_such("waitlist entry", entry_id) if done.code is Code.NOT_FOUND else _of_entry(done)
+            if done.code is Code.NOT_FOUND:
+                raise no_such("waitlist entry", entry_id)
+            if done.code is Code.INVALID_TRANSITION:
+                raise CommandError(explain("waitlist entry", done), done)
+            raise _problem(done, {})
         return done
 
     done = call.act("waitlist entry", entry_id, action)
     value = {"id": str(entry_id), "status": "converted", "booking_id": str(done.booking_id), **_overridden(done)}
     call.show(value, f"Promoted: booking {done.booking_id} is confirmed now.")
-
-
-def _of_entry(refusal: Refusal) -> CommandError:
-    if refusal.code is Code.INVALID_TRANSITION:
-        return CommandError(explain("waitlist entry", refusal), refusal)
-    return _problem(refusal, {})
 
 
 @bookings.command("check-in")

@@ -9,21 +9,11 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from studiogate.cli import field_options
 from studiogate.cli.commands import Group, InStudio
-from studiogate.cli.context import CommandError, counted, print_json, screen
-from studiogate.cli.field_options import (
-    DAY,
-    FieldOptions,
-    Reason,
-    RowId,
-    Strict,
-    day,
-    of_day,
-    of_field,
-    of_policy,
-    option_id,
-)
-from studiogate.cli.rows import add_list, print_saved, print_warnings
+from studiogate.cli.context import CommandError, counted
+from studiogate.cli.field_options import DAY, FieldOptions, Reason, RowId, Strict, of_day, of_field, option_id
+from studiogate.cli.rows import add_list, print_saved
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.fields import Values, required
@@ -63,7 +53,7 @@ OPTIONS = {
     "visible": of_field("Whether clients can book it.", "--visible/--hidden"),
     "allow_waitlist": of_field("Whether it has a waitlist.", "--waitlist/--no-waitlist"),
     "spot_selection_mode": of_field("Members choose a spot of the room.", "--spots"),
-    "policy": of_policy(),
+    "policy": field_options.of_policy(),
     "weekdays": of_field(
         "Weekdays with commas between them, such as mon,thu.",
         "--on",
@@ -233,7 +223,7 @@ def change_series(
     strict: Strict = False,
 ) -> None:
     """Change all classes to come of a series, or those from a day on. For a single class use `class change`."""
-    wanted = SeriesChange(given, day(since), strict)
+    wanted = SeriesChange(given, None if since is None else since.date(), strict)
     saved = call.act("series", series_id, lambda c, a: series_flow.change(c, a, series_id, wanted))
     _show_series(call, saved, "changed")
 
@@ -251,29 +241,20 @@ def end_series(
 
 
 def _show_series(call: InStudio, saved: SavedSeries, what: str) -> None:
-    counts: dict[str, int] = {
-        name: getattr(saved, name) for name in ("created", "changed", "cancelled", "bookings_cancelled", "promoted")
-    }
-    if call.as_json:
-        print_json({"id": str(saved.id), **counts, "warnings": [each.as_json() for each in saved.warnings]})
-        return
+    names = ("created", "changed", "cancelled", "bookings_cancelled", "promoted")
+    counts: dict[str, int] = {name: getattr(saved, name) for name in names}
     classes = ((name, counts[name]) for name in ("created", "changed", "cancelled"))
     done = ", ".join(f"{counted(count, 'class')} {name}" for name, count in classes if count)
-    screen.print(f"The series is {what}: {saved.id}" + (f" ({done})" if done else ""))
-    print_warnings(saved.warnings)
+    print_saved(call, saved, f"The series is {what}:", f" ({done})" if done else "", **counts)
 
 
 @closures.command("create", given=FieldOptions(CLOSURE, CLOSURE_OPTIONS))
 def close(call: InStudio, given: Values, strict: Strict = False) -> None:
     """Close a location, or all, for some days. Series create no classes on them."""
     saved = call.act_in_studio("closure", lambda c, access: closure_flow.create(c, access, Given(given, strict)))
-    if call.as_json:
-        counts = {"cancelled": saved.cancelled, "bookings_cancelled": saved.bookings_cancelled}
-        print_json({"id": str(saved.id), **counts, "warnings": [each.as_json() for each in saved.warnings]})
-        return
+    counts = {"cancelled": saved.cancelled, "bookings_cancelled": saved.bookings_cancelled}
     cancelled = f" ({counted(saved.cancelled, 'class')} and {counted(saved.bookings_cancelled, 'booking')} cancelled)"
-    screen.print(f"The closure is created: {saved.id}" + (cancelled if saved.cancelled else ""))
-    print_warnings(saved.warnings)
+    print_saved(call, saved, "The closure is created:", cancelled if saved.cancelled else "", **counts)
 
 
 @closures.command("remove")

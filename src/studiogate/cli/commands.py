@@ -14,21 +14,9 @@ from uuid import UUID
 import typer
 
 from studiogate import settings as configuration
-from studiogate.cli.context import (
-    AsJson,
-    Command,
-    CommandError,
-    DataFolder,
-    WrongUsageError,
-    no_studio,
-    no_such,
-    on_database,
-    operator_of,
-    print_json,
-    screen,
-)
+from studiogate.cli import context, field_options
+from studiogate.cli.context import CommandError, no_such, on_database, operator_of
 from studiogate.cli.explanations import explain
-from studiogate.cli.field_options import StudioOption
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.refusals import Code, Refusal
@@ -55,7 +43,10 @@ class Options(Protocol):
 class Call:
     """One call of a command: the values of the shared options, and what every command does with them."""
 
-    shared: tuple[tuple[str, object, object], ...] = (("as_json", AsJson, False), ("data", DataFolder, None))
+    shared: tuple[tuple[str, object, object], ...] = (
+        ("as_json", context.AsJson, False),
+        ("data", context.DataFolder, None),
+    )
 
     def __init__(self, as_json: bool, data: Path | None) -> None:
         self.as_json, self.data = as_json, data
@@ -72,15 +63,15 @@ class Call:
     def show(self, value: object, text: str) -> None:
         """Print what the command did: as JSON, or in a sentence."""
         if self.as_json:
-            print_json(value)
+            context.print_json(value)
         else:
-            screen.print(text, markup=False)
+            context.screen.print(text, markup=False)
 
 
 class InStudio(Call):
     """A call in one studio: the one that ``--studio`` names, else the one that has the row, else the only one."""
 
-    shared = (("studio", StudioOption, None), *Call.shared)
+    shared = (("studio", field_options.StudioOption, None), *Call.shared)
 
     def __init__(self, as_json: bool, data: Path | None, studio: str | None) -> None:
         super().__init__(as_json, data)
@@ -89,7 +80,13 @@ class InStudio(Call):
     async def access(self, connection: Connection) -> Access:
         """Return the operator's access to the studio; afterwards ``studio`` is its slug."""
         if self.studio is None:
-            self.studio = await _only_studio(connection)
+            slugs = [row["slug"] for row in await operator_lists.studios(connection, None, NAMED_STUDIOS + 1)]
+            if not slugs:
+                raise CommandError("There is no studio yet: `studiogate studio create` creates one.")
+            if len(slugs) > 1:
+                named = ", ".join([*slugs[:NAMED_STUDIOS], *("…" for _ in slugs[NAMED_STUDIOS:])])
+                raise context.WrongUsageError(f"There are several studios: say which with --studio SLUG ({named}).")
+            self.studio = str(slugs[0])
         return await studio_access(connection, self.studio)
 
     def read(self, work: Callable[[Connection, Access], Awaitable[Result]]) -> Result:
@@ -102,14 +99,14 @@ class InStudio(Call):
 
     def act_in_studio(self, kind: str, action: Action[Result]) -> Result:
         """Run a flow in the studio, such as one that creates a row of the kind."""
-
-        async def work(connection: Connection) -> Result:
-            return await carried_out(connection, await self.access(connection), kind, action)
-
-        return on_database(self.data, work)
+        return self.read(lambda connection, access: carried_out(connection, access, kind, action))
 
     def act(self, kind: str, row_id: UUID, action: Action[Result]) -> Result:
         """Run a flow on one row, in the studio that has it."""
+        return on_database(self.data, lambda connection: self.act_on(connection, kind, row_id, action))
+
+    async def act_on(self, connection: Connection, kind: str, row_id: UUID, action: Action[Result]) -> Result:
+        """Do so on a connection, for commands that run several flows."""
 
         async def found(connection: Connection, access: Access) -> Result | Refusal:
             outcome = await action(connection, access)
@@ -117,10 +114,7 @@ class InStudio(Call):
                 raise no_such(kind, row_id)
             return outcome
 
-        async def work(connection: Connection) -> Result:
-            return await carried_out(connection, await self.access_to(connection, kind, row_id), kind, found)
-
-        return on_database(self.data, work)
+        return await carried_out(connection, await self.access_to(connection, kind, row_id), kind, found)
 
     async def access_to(self, connection: Connection, kind: str, row_id: UUID) -> Access:
         """Return the access to the studio that has a row. Ids are unique per studio, so several can have it."""
@@ -134,23 +128,14 @@ class InStudio(Call):
         return operator_of(owners[0])
 
 
-async def _only_studio(connection: Connection) -> str:
-    """Return the slug of the installation's only studio."""
-    slugs = [row["slug"] for row in await operator_lists.studios(connection, None, NAMED_STUDIOS + 1)]
-    if not slugs:
-        raise CommandError("There is no studio yet: `studiogate studio create` creates one.")
-    if len(slugs) > 1:
-        named = ", ".join([*slugs[:NAMED_STUDIOS], *("…" for _ in slugs[NAMED_STUDIOS:])])
-        raise WrongUsageError(f"There are several studios: say which with --studio SLUG ({named}).")
-    slug: str = slugs[0]
-    return slug
-
-
 async def studio_access(connection: Connection, slug: str) -> Access:
     """Return the access of whoever runs the command to the studio with this slug."""
     studio = await studios.find_studio(connection, slug)
     if studio is None:
-        raise no_studio(slug)
+        text = (
+            f"There is no studio {slug!r}: `studiogate studio list` shows them, `studiogate studio create` creates one."
+        )
+        raise CommandError(text, Refusal(Code.NOT_FOUND, param="studio"))
     return operator_of(studio["studio_id"])
 
 
@@ -167,7 +152,8 @@ class Group:
 
     def __init__(self, help: str) -> None:  # noqa: A002
         self.app = typer.Typer(help=help, no_args_is_help=True)
-        self.app.callback()(_several_commands)
+        # Without a callback, a single command would be taken for the whole application.
+        self.app.callback()(lambda: None)
 
     def command(
         self,
@@ -178,15 +164,10 @@ class Group:
         epilog: str | None = None,
     ) -> Callable[[Function], Function]:
         def declare(function: Function) -> Function:
-            self.app.command(name, cls=Command, help=help, epilog=epilog)(declared(function, given))
+            self.app.command(name, cls=context.Command, help=help, epilog=epilog)(declared(function, given))
             return function
 
         return declare
-
-
-def _several_commands() -> None:
-    # Without a callback, a single command would be taken for the whole application.
-    return None
 
 
 def declared(function: Callable[..., None], given: Options | None = None) -> Callable[..., None]:
@@ -203,14 +184,10 @@ def declared(function: Callable[..., None], given: Options | None = None) -> Cal
             values["given"] = given.taken_from(values)
         function(this, **values)
 
-    shared = [_parameter(name, annotation, default) for name, annotation, default in call.shared]
+    shared = [field_options.parameter(*each) for each in call.shared]
     own = [each.replace(kind=each.KEYWORD_ONLY) for each in parameters[1:]]
     fields = given.parameters() if given is not None else []
     own = [inner for each in own for inner in (fields if each.name == "given" else [each])]
     run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}
     return run
-
-
-def _parameter(name: str, annotation: object, default: object) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

@@ -32,14 +32,7 @@ from studiogate.server.postgres.programs import require_cluster
 from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
 from studiogate.storage.db import migrate, pool
-from studiogate.storage.db.pool import (
-    Connection,
-    DatabaseFullError,
-    DatabaseUnavailableError,
-    NotConnectedYetError,
-    PoolerError,
-    ReadOnlyDatabaseError,
-)
+from studiogate.storage.db.pool import Connection, DatabaseUnavailableError
 from studiogate.storage.private_file import OutputError, writing
 
 Result = TypeVar("Result")
@@ -53,6 +46,7 @@ WIDEST_TABLE = 100_000
 START_SECONDS = 300.0  # for so long a process that starts waits for a server
 AGAIN_SECONDS = 1.0
 SAY_AGAIN_SECONDS = 30.0
+KINDS = ("argument", "option")
 DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -85,32 +79,27 @@ class WrongUsageError(typer.BadParameter):
 
 
 class Command(TyperCommand):
-    """A command that names everything that is missing at once."""
+    """A command that names everything that is missing at once, arguments before options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         words = list(args)
         try:
             return super().parse_args(ctx, args)
         except typer.exceptions.TyperException as error:
-            missing = list(self._missing(ctx, words)) if str(error).startswith("Missing") else []
+            if not str(error).startswith("Missing"):
+                raise
+            values, _, _ = self.make_parser(ctx).parse_args(args=words)
+            required = [each for each in self.get_params(ctx) if each.required]
+            missing: list[Any] = [
+                each for each in required if each.value_is_missing(each.consume_value(ctx, values)[0])
+            ]
             if len(missing) < 2:
                 raise
-            raise WrongUsageError(f"Missing {' and '.join(_grouped(missing))}.", ctx) from None
-
-    def _missing(self, ctx: Any, words: list[str]) -> Iterator[Any]:
-        """Yield the parameters without which the command does not run, and that were not given."""
-        values, _, _ = self.make_parser(ctx).parse_args(args=words)
-        for parameter in self.get_params(ctx):
-            if parameter.required and parameter.value_is_missing(parameter.consume_value(ctx, values)[0]):
-                yield parameter
-
-
-def _grouped(parameters: list[Any]) -> Iterator[str]:
-    """Yield the missing parameters of each kind in one phrase."""
-    for kind in ("argument", "option"):
-        named = [each.get_error_hint() for each in parameters if each.param_type_name == kind]
-        if named:
-            yield f"{kind}{'s' if len(named) > 1 else ''} {', '.join(named)}"
+            named = {
+                kind: [each.get_error_hint() for each in missing if each.param_type_name == kind] for kind in KINDS
+            }
+            groups = [f"{kind}{'s' if len(each) > 1 else ''} {', '.join(each)}" for kind, each in named.items() if each]
+            raise WrongUsageError(f"Missing {' and '.join(groups)}.", ctx) from None
 
 
 def lost_database(error: DatabaseUnavailableError) -> CommandError:
@@ -118,22 +107,13 @@ def lost_database(error: DatabaseUnavailableError) -> CommandError:
     return CommandError(f"{lost} ({error})")
 
 
-def no_studio(slug: str) -> CommandError:
-    text = f"There is no studio {slug!r}: `studiogate studio list` shows them, `studiogate studio create` creates one."
-    return CommandError(text, Refusal(Code.NOT_FOUND, param="studio"))
-
-
-def operator_name() -> str:
-    """Return the name of whoever runs the command on this machine, for the audit log."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user id without a name, as in some containers
-        return OPERATOR
-
-
 def operator_of(studio_id: UUID) -> Access:
-    """Return the access of whoever runs the command."""
-    return operator_access(studio_id, operator_name())
+    """Return the access of the user who runs the command on this machine; the audit log has their name."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name, as in some containers
+        name = OPERATOR
+    return operator_access(studio_id, name)
 
 
 def no_such(kind: str, row_id: UUID) -> CommandError:
@@ -175,13 +155,16 @@ def on_database(
 
 
 async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, Result]], migrated: bool) -> Result:
-    connection = await (pool.connect(dsn) if migrated else connect_when_possible(dsn, _say_waiting))
+    def say(problem: str) -> None:
+        complaints.print(f"Waiting for the database: {escape(visible_text(problem))}", soft_wrap=True)
+
+    connection = await (pool.connect(dsn) if migrated else connect_when_possible(dsn, say))
     try:
         if migrated and await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
         with pool.own_errors(connection):
             return await work(connection)
-    except (ReadOnlyDatabaseError, DatabaseFullError, PoolerError):
+    except (pool.ReadOnlyDatabaseError, pool.DatabaseFullError, pool.PoolerError):
         raise
     except DatabaseUnavailableError as error:
         raise lost_database(error) from error
@@ -197,7 +180,7 @@ async def connect_when_possible(dsn: str, say: Callable[[str], None]) -> Connect
     while True:
         try:
             return await pool.connect(dsn)
-        except NotConnectedYetError as error:
+        except pool.NotConnectedYetError as error:
             now = clock.monotonic()
             if now >= until:
                 raise
@@ -205,10 +188,6 @@ async def connect_when_possible(dsn: str, say: Callable[[str], None]) -> Connect
                 say(str(error))
                 next_word = now + SAY_AGAIN_SECONDS
         await asyncio.sleep(AGAIN_SECONDS)
-
-
-def _say_waiting(problem: str) -> None:
-    complaints.print(f"Waiting for the database: {escape(visible_text(problem))}", soft_wrap=True)
 
 
 def write(text: str) -> None:

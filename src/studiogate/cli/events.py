@@ -12,10 +12,10 @@ import typer
 
 from studiogate import settings as configuration
 from studiogate.cli.commands import Group, InStudio
-from studiogate.cli.context import CommandError, as_text, complaints, counted, no_such, print_json, screen, write
+from studiogate.cli.context import CommandError, as_text, complaints, counted, no_such, write
 from studiogate.cli.field_options import Before, Limit, RowId, option_id
 from studiogate.cli.files import written
-from studiogate.cli.rows import table_of
+from studiogate.cli.rows import print_table
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
@@ -47,17 +47,13 @@ ForwardTo = Annotated[
 ]
 
 
-def _wanted(types: list[str] | None) -> list[str]:
-    unknown = [each for each in types or () if each not in PATTERNS]
-    if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is no event type: choose from {', '.join(PATTERNS)}.")
-    return [each.value for each in types_of(types or [EVERYTHING])]
-
-
 @events.command("tail")
 def tail(call: InStudio, types: Types = None, forward_to: ForwardTo = None) -> None:
     """Follow the log from now on, until Ctrl-C. With --json, print whole events, one per line."""
-    wanted = _wanted(types)
+    unknown = [each for each in types or () if each not in PATTERNS]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is no event type: choose from {', '.join(PATTERNS)}.")
+    wanted = [each.value for each in types_of(types or [EVERYTHING])]
     with contextlib.suppress(StopRequestedError):
         call.read(lambda connection, access: _tail(call, connection, access, wanted, forward_to))
 
@@ -72,17 +68,14 @@ async def _tail(
         found = await storage.follow(connection, access, last, types, AT_ONCE)
         for sequence, wire in found:
             last = sequence
-            write(f"{wire if call.as_json else _line(wire)}\n")
+            event = json.loads(wire)
+            about, when = event["data"]["object"], event["created_at"][:23]
+            line = f"{event['sequence']:>8}  {when}  {event['type']:<18} {about['object']} {about['id']}"
+            write(f"{wire if call.as_json else line}\n")
             if forwarder is not None:
                 typer.echo(await forwarder.forward(wire), err=True)
         if not found:
             await asyncio.sleep(LOOK_SECONDS)
-
-
-def _line(wire: str) -> str:
-    event = json.loads(wire)
-    about = event["data"]["object"]
-    return f"{event['sequence']:>8}  {event['created_at'][:23]}  {event['type']:<18} {about['object']} {about['id']}"
 
 
 class Forwarder:
@@ -148,26 +141,23 @@ def list_deliveries(call: InStudio, endpoint_id: RowId, limit: Limit = 100) -> N
 
 
 def _print(call: InStudio, page: Page | Refusal, columns: tuple[str, ...]) -> None:
-    rows: list[dict[str, Any]] = [] if isinstance(page, Refusal) else json.loads(f"[{page.rows}]")
-    if call.as_json:
-        print_json(rows)
-        return
-    cells = ([" ".join(row[name]) if isinstance(row[name], list) else row[name] for name in columns] for row in rows)
-    screen.print(table_of(columns, cells) if rows else "Nothing found.")
+    def cells(row: dict[str, Any]) -> list[object]:
+        return [" ".join(row[name]) if isinstance(row[name], list) else row[name] for name in columns]
+
+    print_table(call, [] if isinstance(page, Refusal) else json.loads(f"[{page.rows}]"), columns, cells)
 
 
-@webhooks.command("enable")
-def enable(call: InStudio, endpoint_id: RowId) -> None:
-    """Enable an endpoint: what waits for it is delivered now."""
-    endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=True))
-    call.show(endpoint, "The endpoint is enabled.")
+def _switch_command(name: str, text: str) -> None:
+    @webhooks.command(name, help=text)
+    def switch(call: InStudio, endpoint_id: RowId) -> None:
+        enabled = name == "enable"
+        endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=enabled))
+        call.show(endpoint, f"The endpoint is {name}d.")
 
 
-@webhooks.command("disable")
-def disable(call: InStudio, endpoint_id: RowId) -> None:
-    """Disable an endpoint. Deliveries that are pending wait until it is enabled; later events are not queued for it."""
-    endpoint = call.act(KIND, endpoint_id, lambda c, a: webhook_staff.switch(c, a, endpoint_id, enabled=False))
-    call.show(endpoint, "The endpoint is disabled.")
+PENDING = "Deliveries that are pending wait until it is enabled; later events are not queued for it."
+_switch_command("enable", "Enable an endpoint: what waits for it is delivered now.")
+_switch_command("disable", f"Disable an endpoint. {PENDING}")
 
 
 @webhooks.command("delete")
@@ -205,22 +195,21 @@ Output = Annotated[Path | None, typer.Option("-o", "--output", help="The file; d
 def list_entries(call: InStudio, of: SubjectId = None, before: Before = None, limit: Limit = 100) -> None:
     """List the entries of the audit log, newest first: when, who, what, old and new values. Personal values are
     masked."""
-    entries = [_entry(row) for row in call.read(lambda c, access: audit.list_entries(c, access, of, before, limit))]
-    if call.as_json:
-        print_json(entries)
-        return
-    names = ("occurred_at", "actor_name", "channel", "action", "subject_id")
-    rows = ((*(entry[name] for name in names), _changes(entry)) for entry in entries)
-    columns = ("when", "who", "by", "what", "id", "changes")
-    screen.print(table_of(columns, rows) if entries else "Nothing found.")
+
+    def shown(value: object) -> str:
+        return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+    def cells(entry: dict[str, Any]) -> list[object]:
+        changes = (f"{name}: {shown(old)} → {shown(new)}" for name, (old, new) in entry["changes"].items())
+        names = ("occurred_at", "actor_name", "channel", "action", "subject_id")
+        return [*(entry[name] for name in names), ", ".join(changes)]
+
+    rows = call.read(lambda c, access: audit.list_entries(c, access, of, before, limit))
+    print_table(call, [_entry(row) for row in rows], ("when", "who", "by", "what", "id", "changes"), cells)
 
 
 def _entry(row: Record) -> dict[str, Any]:
     return {**row, "changes": json.loads(row["changes"])}
-
-
-def _changes(entry: dict[str, Any]) -> str:
-    return ", ".join(f"{name}: {_shown(old)} → {_shown(new)}" for name, (old, new) in entry["changes"].items())
 
 
 @audit_log.command("export")
@@ -243,7 +232,3 @@ async def _write_all(connection: Connection, access: Access, write_text: Callabl
         if len(rows) < ENTRIES_AT_ONCE:
             return count
         before = rows[-1]["id"]
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

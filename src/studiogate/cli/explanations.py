@@ -33,22 +33,20 @@ _LISTED_BY: Mapping[tuple[str, str], str] = MappingProxyType(
 def explain(kind: str, refusal: Refusal) -> str:
     """Return what was refused and why; ``kind`` is the word for the row that the command is about."""
     if refusal.faults:
-        return "\n".join(f"{_named(each)} {each.msg}{_hint(kind, each)}." for each in refusal.faults)
+        hints = [_LISTED_BY.get((kind, str(each.loc[0])), "") for each in refusal.faults]
+        faults = zip(refusal.faults, hints, strict=True)
+        return "\n".join(f"{_named(each)} {each.msg}{': ' if hint else ''}{hint}." for each, hint in faults)
     if refusal.code is Code.NOT_FOUND and refusal.param is not None:
         named = refusal.param.removesuffix("_id").replace("_", " ")
         return f"There is no such {named} in this studio."
-    by_code = _BY_CODE.get(refusal.code)
-    if by_code is not None:
-        return by_code(kind, refusal.details)
-    for name, by_detail in _BY_DETAIL.items():
-        if name in refusal.details:
-            return by_detail(kind, refusal.details)
+    text = _BY_CODE.get(refusal.code)
+    if text is None:
+        text = next((each for name, each in _BY_DETAIL.items() if name in refusal.details), None)
+    if text is not None:
+        return (
+            text.format_map({**refusal.details, "kind": kind}) if isinstance(text, str) else text(kind, refusal.details)
+        )
     return f"{refusal.message} Nothing was changed."
-
-
-def _hint(kind: str, fault: Fault) -> str:
-    command = _LISTED_BY.get((kind, str(fault.loc[0])))
-    return f": {command}" if command else ""
 
 
 def _named(fault: Fault) -> str:
@@ -60,19 +58,6 @@ def _named(fault: Fault) -> str:
     return f"The {name}{parts}"
 
 
-def _conflict(_kind: str, details: Details) -> str:
-    texts = " ".join(str(warning["message"]) for warning in details["warnings"])
-    return f"{texts} Nothing was changed. Repeat the command without --strict if this is meant."
-
-
-def _slug_taken(kind: str, _details: Details) -> str:
-    return f"Another {kind} has this slug: choose another one."
-
-
-def _member_exists(_kind: str, details: Details) -> str:
-    return f"Member {details['member_id']} has this email: change that one, or merge the two."
-
-
 def _limit_reached(kind: str, details: Details) -> str:
     if details["limit"] == LIMIT:
         return (
@@ -81,39 +66,10 @@ def _limit_reached(kind: str, details: Details) -> str:
     return f"The {kind} has reached the limit of {details['limit']}: {details['maximum']}."
 
 
-def _not_accepting(_kind: str, details: Details) -> str:
-    return _CLOSED_FORMS[NotAccepting(str(details["reason"]))]
-
-
-def _two_places(_kind: str, details: Details) -> str:
-    return f"Both members are in class {', '.join(details['class_ids'])}: cancel one of the two bookings first."
-
-
 def _booked(_kind: str, details: Details) -> str:
     booked = int(str(details["booked_count"]))
     taken = f"{counted(booked, 'seat')} {'is' if booked == 1 else 'are'} taken"
     return f"{taken}: cancel bookings first, or choose a capacity of {booked} or more."
-
-
-def _spots_chosen(_kind: str, _details: Details) -> str:
-    return "Members have chosen spots of this room: move or cancel their bookings first."
-
-
-def _spots_with_bookings(_kind: str, details: Details) -> str:
-    labels = ", ".join(details["spots_with_bookings"])
-    return f"Bookings refer to these spots: {labels}. Keep them in the list; their place may change."
-
-
-def _series(_kind: str, details: Details) -> str:
-    return f"{details['series']} series use it: end or change them first (`studiogate series list`)."
-
-
-def _fields(kind: str, _details: Details) -> str:
-    return f"The {kind} cannot be changed any more. Only its title and its instructor can still be changed."
-
-
-def _undoes(kind: str, details: Details) -> str:
-    return f"The {kind} is {details['is']}, not {details['undoes']}: there is nothing to take back."
 
 
 def _possible_from(kind: str, details: Details) -> str:
@@ -132,15 +88,6 @@ def _transition(kind: str, details: Details) -> str:
     return f"The {kind} is {details['from']} and cannot become {details['to']}."
 
 
-_BY_CODE: Mapping[Code, Callable[[str, Details], str]] = MappingProxyType(
-    {
-        Code.SCHEDULE_CONFLICT: _conflict,
-        Code.SLUG_TAKEN: _slug_taken,
-        Code.MEMBER_EXISTS: _member_exists,
-        Code.LIMIT_REACHED: _limit_reached,
-        Code.FORM_NOT_ACCEPTING_SUBMISSIONS: _not_accepting,
-    }
-)
 _CLOSED_FORMS: Mapping[NotAccepting, str] = MappingProxyType(
     {
         NotAccepting.NOT_PUBLISHED: "The form is not published: `studiogate form publish` publishes it.",
@@ -150,16 +97,34 @@ _CLOSED_FORMS: Mapping[NotAccepting, str] = MappingProxyType(
         NotAccepting.ALREADY_SUBMITTED: "The member has sent this form already, and it takes one per email.",
     }
 )
-# The first of these details that a refusal has explains it.
-_BY_DETAIL: Mapping[str, Callable[[str, Details], str]] = MappingProxyType(
+# Texts with the kind of row and the refusal's details, or functions that make them.
+_BY_CODE: Mapping[Code, str | Callable[[str, Details], str]] = MappingProxyType(
     {
-        "class_ids": _two_places,
+        Code.SCHEDULE_CONFLICT: lambda _kind, details: (
+            f"{' '.join(str(warning['message']) for warning in details['warnings'])} Nothing was changed. "
+            "Repeat the command without --strict if this is meant."
+        ),
+        Code.SLUG_TAKEN: "Another {kind} has this slug: choose another one.",
+        Code.MEMBER_EXISTS: "Member {member_id} has this email: change that one, or merge the two.",
+        Code.LIMIT_REACHED: _limit_reached,
+        Code.FORM_NOT_ACCEPTING_SUBMISSIONS: lambda _, details: _CLOSED_FORMS[NotAccepting(str(details["reason"]))],
+    }
+)
+# The first of these details that a refusal has explains it.
+_BY_DETAIL: Mapping[str, str | Callable[[str, Details], str]] = MappingProxyType(
+    {
+        "class_ids": lambda _, details: (
+            f"Both members are in class {', '.join(details['class_ids'])}: cancel one of the two bookings first."
+        ),
         "booked_count": _booked,
-        "spots_chosen": _spots_chosen,
-        "spots_with_bookings": _spots_with_bookings,
-        "series": _series,
-        "fields": _fields,
-        "undoes": _undoes,
+        "spots_chosen": "Members have chosen spots of this room: move or cancel their bookings first.",
+        "spots_with_bookings": lambda _, details: (
+            f"Bookings refer to these spots: {', '.join(details['spots_with_bookings'])}. "
+            "Keep them in the list; their place may change."
+        ),
+        "series": "{series} series use it: end or change them first (`studiogate series list`).",
+        "fields": "The {kind} cannot be changed any more. Only its title and its instructor can still be changed.",
+        "undoes": "The {kind} is {is}, not {undoes}: there is nothing to take back.",
         "possible_from": _possible_from,
         "from": _transition,
     }

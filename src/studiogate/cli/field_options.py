@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
@@ -44,15 +44,15 @@ Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Kept in the audit log.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse what would only be a warning.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of rows.")]
-ClassId = Annotated[UUID | None, option_id("Only of this class.", "--class")]
-MemberId = Annotated[UUID | None, option_id("Only of this member.", "--member")]
 Before = Annotated[UUID | None, option_id("Only those older than this one: the next page.", "--before")]
-Day = Annotated[
-    datetime | None, typer.Option("--date", formats=DAY, help="Only of this day, in the studio's timezone.")
-]
 Clear = Annotated[
     list[str] | None, typer.Option("--clear", metavar="FIELD", help="Set this field to null, such as room_id.")
 ]
+
+
+def parameter(name: str, annotation: object, default: object = None) -> inspect.Parameter:
+    """Return the parameter of a command that stands for an option."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 class FieldOption(NamedTuple):
@@ -70,7 +70,6 @@ def of_field(help: str = "", *names: str, **more: Any) -> FieldOption:  # noqa: 
 
 
 def of_day(help: str, *names: str) -> FieldOption:  # noqa: A002
-    """Return an option that takes a day."""
     return of_field(help, *names, type=datetime, formats=DAY, read=lambda value: f"{value:%Y-%m-%d}")
 
 
@@ -91,12 +90,7 @@ class FieldOptions:
     which needs at least one field, and where ``--clear`` sets fields to null."""
 
     def __init__(
-        self,
-        fields: Fields,
-        options: Mapping[str, FieldOption],
-        *,
-        is_change: bool = False,
-        all_optional: bool = False,
+        self, fields: Fields, options: Mapping[str, FieldOption], *, is_change: bool = False, all_optional: bool = False
     ) -> None:
         self._options = {name: options.get(name, FieldOption()) for name in fields}
         self._fields, self._is_change = fields, is_change
@@ -106,8 +100,7 @@ class FieldOptions:
         """Return the parameters of the options, the required ones first."""
         made = [self._parameter(field) for field in self._fields.values()]
         made.sort(key=lambda each: each.default is None)
-        clear = inspect.Parameter("clear", inspect.Parameter.KEYWORD_ONLY, annotation=Clear, default=None)
-        return [*made, clear] if self._is_change else made
+        return [*made, parameter("clear", Clear)] if self._is_change else made
 
     def _parameter(self, field: Field) -> inspect.Parameter:
         option = self._options[field.name]
@@ -115,11 +108,15 @@ class FieldOptions:
         kind, more = _declared(field.name, shape) if option.type is None else (option.type, {})
         flag = self._name(field.name)
         names = option.names or ((f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,))
-        info = typer.Option(*names, help=option.help or _help(field.name), **{**more, **option.more})
+        info = typer.Option(
+            *names,
+            help=option.help or f"{field.name.removesuffix('_id').replace('_', ' ').capitalize()}.",
+            **{**more, **option.more},
+        )
         must = field.required and not self._all_optional
-        default = inspect.Parameter.empty if must else None
-        annotation: object = Annotated[kind if must else kind | None, info]
-        return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        return parameter(
+            field.name, Annotated[kind if must else kind | None, info], inspect.Parameter.empty if must else None
+        )
 
     def _name(self, field: str) -> str:
         """Return the name of a field's option."""
@@ -133,7 +130,12 @@ class FieldOptions:
             value = values.pop(name)
             if value is not None and value != []:
                 given[name] = _plain(value if option.read is None else option.read(value))
-        cleared = [self._field(each) for each in values.pop("clear", None) or ()]
+        # A field is cleared under its own name or that of its option.
+        by_option = {self._name(field).removeprefix("--"): field for field in self._options}
+        cleared = [
+            by_option.get(name) or by_option.get(name.removesuffix("s")) or name.replace("-", "_")
+            for name in values.pop("clear", None) or ()
+        ]
         both = sorted(set(given) & set(cleared))
         if both:
             raise CommandError(f"{both[0]} is given and cleared: choose one.")
@@ -142,18 +144,9 @@ class FieldOptions:
             raise nothing_to_change(self._options)
         return given
 
-    def _field(self, name: str) -> str:
-        """Return the field that is cleared under this name: its own, or that of its option."""
-        by_option = {self._name(field).removeprefix("--"): field for field in self._options}
-        return by_option.get(name) or by_option.get(name.removesuffix("s")) or name.replace("-", "_")
-
 
 def nothing_to_change(fields: Iterable[str]) -> typer.BadParameter:
     return typer.BadParameter(f"Nothing to change. Give at least one of these fields: {', '.join(sorted(fields))}.")
-
-
-def _help(name: str) -> str:
-    return f"{name.removesuffix('_id').replace('_', ' ').capitalize()}."
 
 
 def _declared(name: str, shape: Mapping[str, Any]) -> tuple[Any, Values]:
@@ -163,12 +156,9 @@ def _declared(name: str, shape: Mapping[str, Any]) -> tuple[Any, Values]:
     if shape.get("type") == "array":
         inner, more = _declared(name, shape.get("items", {}))
         return list[inner], more  # type: ignore[valid-type]
-    if shape.get("type") == "string" and shape is _IDENTIFIER:
+    if shape.get("type") == "string" and shape is SHAPES[identifier]:
         return UUID, {"metavar": "ID", "parser": parse_row_id}
     return {"boolean": bool, "integer": int, "number": float}.get(shape.get("type", ""), str), {}
-
-
-_IDENTIFIER = SHAPES[identifier]
 
 
 def _plain(value: Any) -> Any:
@@ -178,7 +168,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     return str(value) if isinstance(value, UUID) else value
-
-
-def day(value: datetime | None) -> date | None:
-    return None if value is None else value.date()

@@ -1,7 +1,7 @@
 """studiogate form, submission and lead: hosted forms, what visitors send with them, and who becomes a member."""
 
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Annotated, TypeVar
 from uuid import UUID
@@ -71,8 +71,14 @@ def link(call: InStudio, form_id: FormId, member: Recipient, expires: Expires = 
 
     facts: FormLinkFacts = call.on_database(work)
     made = Link(member, facts.now + wanted.life)
-    token = make_link(_secret(call, facts), form_id, made)
-    url = known_address(call.settings) + link_path(facts.studio_slug, facts.form_slug, token)
+    settings = call.settings
+    try:
+        sealer = Sealer(lambda: configuration.known_secret_keys(settings))
+        secret = open_link_secret(sealer, facts.studio_id, facts.link_secret)
+    except SealError:
+        raise CommandError(OTHER_KEY) from None
+    token = make_link(secret, form_id, made)
+    url = known_address(settings) + link_path(facts.studio_slug, facts.form_slug, token)
     if call.as_json:
         print_json({"url": url, "form_id": str(form_id), "member_id": str(member), "expires_at": made.expires_at})
         return
@@ -97,15 +103,6 @@ def _mail(call: InStudio, wanted: FormLinkToSend) -> None:
         {"queued_for": queued.masked_email, **ids, "expires_at": queued.expires_at},
         f"Queued a mail with the link for {queued.masked_email}. {until}",
     )
-
-
-def _secret(call: InStudio, facts: FormLinkFacts) -> bytes:
-    settings = call.settings
-    try:
-        sealer = Sealer(lambda: configuration.known_secret_keys(settings))
-        return open_link_secret(sealer, facts.studio_id, facts.link_secret)
-    except SealError:
-        raise CommandError(OTHER_KEY) from None
 
 
 async def _found(answer: Awaitable[Result | Refusal], wanted: FormLinkToSend) -> Result | Refusal:
@@ -133,21 +130,19 @@ def change(call: InStudio, form_id: RowId, file: FormFile) -> None:
     _change(call, form_id, given)
 
 
-@forms.command("publish")
-def publish(call: InStudio, form_id: RowId) -> None:
-    """Publish a draft: visitors and partners can see it and send it."""
-    _change(call, form_id, {"status": "published"})
-
-
-@forms.command("archive")
-def archive(call: InStudio, form_id: RowId) -> None:
-    """Archive a published form: it takes no submissions any more."""
-    _change(call, form_id, {"status": "archived"})
-
-
 def _change(call: InStudio, form_id: UUID, given: dict[str, object]) -> None:
     form = call.act("form", form_id, lambda c, access: flow.change(c, access, form_id, given))
     call.show(form, f"The form is {form['status']} now, version {form['version']}.")
+
+
+def _status_command(name: str, status: str, text: str) -> None:
+    @forms.command(name, help=text)
+    def change_status(call: InStudio, form_id: RowId) -> None:
+        _change(call, form_id, {"status": status})
+
+
+_status_command("publish", "published", "Publish a draft: visitors and partners can see it and send it.")
+_status_command("archive", "archived", "Archive a published form: it takes no submissions any more.")
 
 
 def _read(file: Path) -> dict[str, object]:
@@ -163,54 +158,31 @@ def _read(file: Path) -> dict[str, object]:
     return given
 
 
-@submissions.command("confirm")
-def confirm(call: InStudio, submission_ids: SubmissionIds) -> None:
-    """Confirm submissions. They count as verified and belong to the member with their email."""
-    _decide(call, submission_ids, SubmissionStatus.CONFIRMED)
+def _decision_command(name: str, status: SubmissionStatus, text: str) -> None:
+    @submissions.command(name, help=text)
+    def decide(call: InStudio, submission_ids: SubmissionIds) -> None:
+        def decision(submission_id: UUID) -> Action[SubmissionStatus]:
+            return lambda connection, access: flow.decide(connection, access, submission_id, status)
+
+        async def work(connection: Connection) -> None:
+            for number, submission_id in enumerate(submission_ids):
+                try:
+                    await call.act_on(connection, "submission", submission_id, decision(submission_id))
+                except CommandError as error:
+                    done = f" Only those before it are {status} now: {number}." if number else ""
+                    raise CommandError(f"{error}{done}", error.refusal) from None
+
+        call.on_database(work)
+        count = len(submission_ids)
+        text = f"The submission is {status} now." if count == 1 else f"{count} submissions are {status} now."
+        call.show([{"id": str(each), "status": status.value} for each in submission_ids], text)
 
 
-@submissions.command("reject")
-def reject(call: InStudio, submission_ids: SubmissionIds) -> None:
-    """Reject submissions. They satisfy no waiver and take no place."""
-    _decide(call, submission_ids, SubmissionStatus.REJECTED)
-
-
-@submissions.command("spam")
-def spam(call: InStudio, submission_ids: SubmissionIds) -> None:
-    """Mark submissions as spam. They satisfy no waiver and take no place."""
-    _decide(call, submission_ids, SubmissionStatus.SPAM)
-
-
-def _decide(call: InStudio, submission_ids: list[UUID], status: SubmissionStatus) -> None:
-    async def decide(connection: Connection, submission_id: UUID) -> None:
-        access = await call.access_to(connection, "submission", submission_id)
-        decision = _submission(submission_id, lambda c, a: flow.decide(c, a, submission_id, status))
-        await carried_out(connection, access, "submission", decision)
-
-    async def work(connection: Connection) -> None:
-        for number, submission_id in enumerate(submission_ids):
-            try:
-                await decide(connection, submission_id)
-            except CommandError as error:
-                done = f" Only those before it are {status} now: {number}." if number else ""
-                raise CommandError(f"{error}{done}", error.refusal) from None
-
-    call.on_database(work)
-    count = len(submission_ids)
-    text = f"The submission is {status} now." if count == 1 else f"{count} submissions are {status} now."
-    call.show([{"id": str(each), "status": status.value} for each in submission_ids], text)
-
-
-def _submission(submission_id: UUID, action: Action[Result]) -> Callable[[Connection, Access], Awaitable[Result]]:
-    """Return the action with the only refusal that it has explained: there is no such submission."""
-
-    async def decided(connection: Connection, access: Access) -> Result:
-        outcome = await action(connection, access)
-        if isinstance(outcome, Refusal):
-            raise no_such("submission", submission_id)
-        return outcome
-
-    return decided
+NO_EFFECT = "They satisfy no waiver and take no place."
+CONFIRM = "Confirm submissions. They count as verified and belong to the member with their email."
+_decision_command("confirm", SubmissionStatus.CONFIRMED, CONFIRM)
+_decision_command("reject", SubmissionStatus.REJECTED, f"Reject submissions. {NO_EFFECT}")
+_decision_command("spam", SubmissionStatus.SPAM, f"Mark submissions as spam. {NO_EFFECT}")
 
 
 @submissions.command("files")
@@ -218,9 +190,9 @@ def files(call: InStudio, submission_id: RowId, output: Folder) -> None:
     """Copy the files of a submission to a folder, under numbered names. Existing files are not overwritten."""
     folder = UploadFolder(call.settings.data_dir)
 
-    async def found(connection: Connection, access: Access) -> tuple[UUID, list[StoredFile]]:
-        stored = await _submission(submission_id, lambda c, a: flow.files(c, a, submission_id))(connection, access)
-        return access.studio_id, stored
+    async def found(connection: Connection, access: Access) -> tuple[UUID, list[StoredFile]] | Refusal:
+        stored = await flow.files(connection, access, submission_id)
+        return stored if isinstance(stored, Refusal) else (access.studio_id, stored)
 
     studio_id, stored = call.act("submission", submission_id, found)
     targets = [output / safe_name(number, each.filename) for number, each in enumerate(stored, 1)]

@@ -11,7 +11,7 @@ from studiogate.cli.context import CommandError, counted, print_json, reported, 
 from studiogate.cli.files import IMPORT, opened, progress_bars, written
 from studiogate.cli.studio_file import Quiet
 from studiogate.domain.csv_import.kinds import KINDS, Kind
-from studiogate.domain.csv_import.mapping import ColumnMapping, WrongMappingError
+from studiogate.domain.csv_import.mapping import WrongMappingError
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
 from studiogate.flows.csv_rows import GENERIC, load_mapping
@@ -24,13 +24,11 @@ def _parsed_kind(name: str) -> Kind:
 
 
 KindName = Annotated[
-    Kind,
-    typer.Argument(metavar="KIND", parser=_parsed_kind, help="members, memberships, schedule, products or leads."),
+    Kind, typer.Argument(metavar="KIND", parser=_parsed_kind, help="members, memberships, schedule, products or leads.")
 ]
 CsvPath = Annotated[Path, typer.Argument(metavar="FILE", help="The CSV file.")]
 Map = Annotated[
-    str,
-    typer.Option("--map", metavar="NAME|FILE", help="A preset (mindbody, glofox, generic) or a mapping file."),
+    str, typer.Option("--map", metavar="NAME|FILE", help="A preset (mindbody, glofox, generic) or a mapping file.")
 ]
 Dates = Annotated[
     list[str] | None,
@@ -60,50 +58,36 @@ def import_rows(
     verdicts = output or path.with_name(f"{path.name}.verdicts.csv")
     if path.absolute() == verdicts.absolute():
         raise CommandError("The verdicts would replace the input: give another file with -o.")
-    chosen = _mapping(mapping, kind, dates or [])
+    try:
+        chosen = load_mapping(mapping, kind, dates or [])
+    except WrongMappingError as wrong:
+        faults = f"; {mapping}: ".join(wrong.faults)
+        raise CommandError(f"The mapping {mapping} cannot be used. {mapping}: {faults}.") from None
     with opened(path) as file, progress_bars(IMPORT, shown=not call.as_json) as progress, written(verdicts) as write:
         source = CsvFile(file, path.name, chosen, write, apply, skip_faults, quiet, progress)
-        outcome = _imported(call, source)
+        outcome = call.read(lambda connection, access: import_csv(connection, access, source))
+        if isinstance(outcome, Refusal):
+            said = " ".join(fault.msg for fault in outcome.faults) or outcome.message
+            raise CommandError(f"{said} Nothing was changed.")
+    _print(call, outcome, verdicts, apply)
+
+
+def _print(call: InStudio, outcome: CsvOutcome, verdicts: Path, apply: bool) -> None:
     if not call.as_json:
-        _print(outcome, verdicts, apply)
-    error = {"error": reported(_refusal(outcome))} if outcome.faults and not outcome.applied else {}
+        _print_text(outcome, verdicts, apply)
+    error = {}
+    if outcome.faults and not outcome.applied:
+        text = f"{counted(outcome.faults, 'row')} cannot be imported. Nothing was changed. "
+        error = {"error": reported(f"{text}Correct them, or leave them out with --apply --skip-faults.")}
     if call.as_json:
-        print_json({**error, "verdicts": str(verdicts), **_as_json(outcome)})
+        columns = {"missing_columns": list(outcome.missing), "ignored_columns": list(outcome.ignored)}
+        counts = {"applied": outcome.applied, "counts": outcome.counts, "encoding": outcome.encoding}
+        print_json({**error, "verdicts": str(verdicts), **counts, **columns})
     if error:
         raise typer.Exit(1)
 
 
-def _refusal(outcome: CsvOutcome) -> str:
-    advice = "Correct them, or leave them out with --apply --skip-faults."
-    return f"{counted(outcome.faults, 'row')} cannot be imported. Nothing was changed. {advice}"
-
-
-def _mapping(name: str, kind: Kind, dates: list[str]) -> ColumnMapping:
-    try:
-        return load_mapping(name, kind, dates)
-    except WrongMappingError as wrong:
-        raise CommandError(f"The mapping {name} cannot be used. {name}: {f'; {name}: '.join(wrong.faults)}.") from None
-
-
-def _imported(call: InStudio, source: CsvFile) -> CsvOutcome:
-    outcome = call.read(lambda connection, access: import_csv(connection, access, source))
-    if isinstance(outcome, Refusal):
-        said = " ".join(fault.msg for fault in outcome.faults) or outcome.message
-        raise CommandError(f"{said} Nothing was changed.")
-    return outcome
-
-
-def _as_json(outcome: CsvOutcome) -> dict[str, object]:
-    return {
-        "applied": outcome.applied,
-        "counts": outcome.counts,
-        "encoding": outcome.encoding,
-        "missing_columns": list(outcome.missing),
-        "ignored_columns": list(outcome.ignored),
-    }
-
-
-def _print(outcome: CsvOutcome, verdicts: Path, apply: bool) -> None:
+def _print_text(outcome: CsvOutcome, verdicts: Path, apply: bool) -> None:
     table = Table("verdict", box=None)
     table.add_column("rows", justify="right")
     for verdict, rows in outcome.counts.items():

@@ -9,17 +9,9 @@ import typer
 
 from studiogate import clock
 from studiogate.cli.commands import Action, Call, Group, InStudio, Result, carried_out, studio_access
-from studiogate.cli.context import (
-    DURATION_UNITS,
-    CommandError,
-    duration,
-    operator_of,
-    parse_row_id,
-    print_json,
-    screen,
-)
+from studiogate.cli.context import DURATION_UNITS, CommandError, duration, operator_of, parse_row_id, print_json, screen
 from studiogate.cli.field_options import Before, FieldOptions, Limit, of_field
-from studiogate.cli.rows import print_rows, table_of
+from studiogate.cli.rows import print_rows, print_table
 from studiogate.domain.access import SCOPE_GRANTS, Access, Scope, unknown_scopes
 from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
@@ -47,16 +39,16 @@ def _scopes(all_scopes: bool, scopes: list[str] | None) -> list[str]:
     return scopes or []
 
 
-def _written(text: str) -> datetime:
-    """Parse a date or a date-time, with or without an offset; no week dates, and no forms without hyphens."""
-    if not DATE_TIME.fullmatch(text):
-        raise ValueError
-    return datetime.fromisoformat(text)
-
-
 def _instant(text: str) -> datetime:
+    """Parse a duration from now, a date or a date-time, with or without an offset; no week dates, no forms without
+    hyphens."""
     try:
-        instant = clock.now() + duration(text) if text[-1:] in DURATION_UNITS else _written(text)
+        if text[-1:] in DURATION_UNITS:
+            instant = clock.now() + duration(text)
+        elif DATE_TIME.fullmatch(text):
+            instant = datetime.fromisoformat(text)
+        else:
+            raise ValueError
     except ValueError:
         raise typer.BadParameter(
             f"{text!r} is neither an ISO 8601 date-time, such as 2027-01-31T00:00:00Z, nor a duration, such as 90d."
@@ -115,21 +107,14 @@ def list_keys(
         studio_id = None if studio is None else (await studio_access(connection, studio)).studio_id
         return list(await storage.list_credentials(connection, studio_id))
 
-    rows: list[Record] = call.on_database(work)
-    if call.as_json:
-        print_json([dict(row) for row in rows])
-        return
+    def cells(row: Record) -> tuple[str, ...]:
+        scopes = "all" if len(row["scopes"]) == len(Scope) else " ".join(row["scopes"])
+        locations = "all" if row["location_ids"] is None else str(len(row["location_ids"]))
+        last_used = f"{row['last_used_at']:%Y-%m-%d %H:%M}" if row["last_used_at"] else "never"
+        return row["id"], row["studio"], row["name"], scopes, locations, last_used, _state(row)
+
     columns = ("id", "studio", "name", "scopes", "locations", "last used", "state")
-    table = table_of(columns, map(_cells, rows))
-    screen.print(table if rows else "No keys yet: `studiogate key create` makes one.")
-
-
-def _cells(row: Record) -> tuple[str, ...]:
-    everything = len(row["scopes"]) == len(Scope)
-    scopes = "all" if everything else " ".join(row["scopes"])
-    locations = "all" if row["location_ids"] is None else str(len(row["location_ids"]))
-    last_used = f"{row['last_used_at']:%Y-%m-%d %H:%M}" if row["last_used_at"] else "never"
-    return row["id"], row["studio"], row["name"], scopes, locations, last_used, _state(row)
+    print_table(call, call.on_database(work), columns, cells, "No keys yet: `studiogate key create` makes one.")
 
 
 def _state(row: Record) -> str:
@@ -208,11 +193,8 @@ async def _access(connection: Connection, credential_id: str) -> Access:
     """Return the operator's access to the studio that has the key."""
     studio_id = await storage.studio_of_credential(connection, credential_id)
     if studio_id is None:
-        raise CommandError(_unknown(credential_id), Refusal(Code.NOT_FOUND))
+        text = f"There is no key {credential_id!r}: `studiogate key list` shows them."
+        if credential_id.startswith("sgk_"):  # not echoed: the output of commands is often stored
+            text = "That is a whole key. Give its id, the 8 characters in its middle: `studiogate key list` shows them."
+        raise CommandError(text, Refusal(Code.NOT_FOUND))
     return operator_of(studio_id)
-
-
-def _unknown(credential_id: str) -> str:
-    if credential_id.startswith("sgk_"):  # not echoed: the output of commands is often stored
-        return "That is a whole key. Give its id, the 8 characters in its middle: `studiogate key list` shows them."
-    return f"There is no key {credential_id!r}: `studiogate key list` shows them."

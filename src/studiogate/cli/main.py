@@ -12,27 +12,15 @@ from typing import Annotated
 import typer
 import typer.exceptions
 
-from studiogate.cli.context import (
-    STANDARD_OUTPUT,
-    Command,
-    CommandError,
-    complaints,
-    lost_database,
-    print_error,
-    print_json_error,
-)
+from studiogate.cli import context
+from studiogate.cli.context import CommandError, complaints, print_error
 from studiogate.domain.names import visible_text
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.server.service_account import AccountError
 from studiogate.server.stop_signals import StopRequestedError
 from studiogate.settings import SettingsError
+from studiogate.storage.db import pool
 from studiogate.storage.db.migrate import MigrationError
-from studiogate.storage.db.pool import (
-    DatabaseUnavailableError,
-    NotConnectedYetError,
-    TransactionConflictError,
-    UnknownOutcomeError,
-)
 from studiogate.storage.private_file import OutputError
 
 # Every command: where its function or its group is, and how `studiogate --help` describes it, without importing it.
@@ -99,8 +87,8 @@ EXPECTED = (
     SettingsError,
     EmbeddedPostgresError,
     AccountError,
-    DatabaseUnavailableError,
-    TransactionConflictError,
+    pool.DatabaseUnavailableError,
+    pool.TransactionConflictError,
     MigrationError,
 )
 
@@ -160,14 +148,7 @@ def _add(app: typer.Typer, name: str, place: str, text: str, panel: str) -> None
         return
     if "call" in signature(command).parameters:
         command = import_module("studiogate.cli.commands").declared(command)
-    app.command(name, cls=Command, rich_help_panel=panel)(command)
-
-
-def _check_arguments(arguments: Sequence[str]) -> None:
-    """Refuse bytes that are not text: Python turns them into characters that nothing can store or print."""
-    for number, argument in enumerate(arguments, 1):
-        if any("\ud800" <= each <= "\udfff" for each in argument):
-            raise CommandError(f"Argument {number} is not valid UTF-8: {visible_text(argument)}. Type it again.")
+    app.command(name, cls=context.Command, rich_help_panel=panel)(command)
 
 
 def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
@@ -175,7 +156,10 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     app = commands(_typed())
     all_is_imported()
     try:
-        _check_arguments(sys.argv[1:])
+        for number, argument in enumerate(sys.argv[1:], 1):
+            # Python turns bytes that are not text into characters that nothing can store or print.
+            if any("\ud800" <= each <= "\udfff" for each in argument):
+                raise CommandError(f"Argument {number} is not valid UTF-8: {visible_text(argument)}. Type it again.")
         status = app(standalone_mode=False)
     except StopRequestedError as stopped:
         complaints.print(
@@ -193,7 +177,9 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
         print_error(_explained(error), "--json" in sys.argv)
         sys.exit(1)
     except typer.exceptions.TyperException as error:
-        _show_wrong_usage(error)
+        import_module("typer.rich_utils").rich_format_error(error)
+        if "--json" in sys.argv:
+            context.print_json_error("wrong_usage", error.format_message())
         sys.exit(error.exit_code)
     except typer.Abort:
         complaints.print("Aborted. Nothing was done.")
@@ -204,7 +190,7 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
 def _end_after(error: OSError) -> None:
     """Say which file cannot be used, or that an output takes no more. Any other error is a bug of ours."""
     if error.errno in FULL:
-        _end_without_output(OutputError(error.filename or STANDARD_OUTPUT, error))
+        _end_without_output(OutputError(error.filename or context.STANDARD_OUTPUT, error))
     elif error.filename is not None:
         advice = " Run the command as the user that owns it, or as root." if isinstance(error, PermissionError) else ""
         print_error(CommandError(f"{error.filename} cannot be used: {error.strerror}.{advice}"), "--json" in sys.argv)
@@ -223,17 +209,10 @@ def _end_without_output(error: OutputError) -> None:
 
 def _explained(error: Exception) -> Exception:
     """Return the error that is printed. One of a connection says only what the server or the network answered."""
-    if isinstance(error, UnknownOutcomeError):
-        return lost_database(error)
-    if type(error) not in (DatabaseUnavailableError, NotConnectedYetError):
+    if isinstance(error, pool.UnknownOutcomeError):
+        return context.lost_database(error)
+    if type(error) not in (pool.DatabaseUnavailableError, pool.NotConnectedYetError):
         return error
     reason = str(error).removesuffix(".")
     advice = "Check STUDIOGATE_DATABASE_URL, or run `studiogate doctor`."
     return CommandError(f"The database cannot be reached: {reason}. {advice}")
-
-
-def _show_wrong_usage(error: typer.exceptions.TyperException) -> None:
-    """Print how the command is used and what was wrong, with ``--json`` also as JSON like any other error."""
-    import_module("typer.rich_utils").rich_format_error(error)
-    if "--json" in sys.argv:
-        print_json_error("wrong_usage", error.format_message())

@@ -114,7 +114,11 @@ def find(call: InStudio, text: FIND, limit: Limit = 100) -> None:
 def export(call: InStudio, member_id: RowId, output: Output = None) -> None:
     """Write everything that is stored about a person to a zip archive: a page to read, JSON, and their files."""
     target = output or Path(f"member-{member_id}.zip")
-    _refuse_existing(target)
+    try:
+        if target.exists():
+            raise CommandError(f"{target} exists: choose another file with -o FILE.")
+    except OSError as error:
+        raise CommandError(f"{target} cannot be written: {error.strerror}. Choose another file with -o FILE.") from None
     folder, studios = UploadFolder(call.settings.data_dir), list[UUID]()
 
     async def action(connection: Connection, access: Access) -> Person | Refusal:
@@ -129,15 +133,6 @@ def export(call: InStudio, member_id: RowId, output: Output = None) -> None:
         absent = f"{counted(len(missing), 'file')} of the person not on this machine, so not in the archive:"
         text += f"\n{absent} {', '.join(missing)}. Run the command on the machine that received them."
     call.show({"id": str(member_id), "file": str(target), "files_missing": missing}, text)
-
-
-def _refuse_existing(target: Path) -> None:
-    try:
-        exists = target.exists()
-    except OSError as error:
-        raise CommandError(f"{target} cannot be written: {error.strerror}. Choose another file with -o FILE.") from None
-    if exists:
-        raise CommandError(f"{target} exists: choose another file with -o FILE.")
 
 
 @app.command("erase")

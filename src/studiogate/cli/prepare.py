@@ -6,6 +6,8 @@ process runs its own at the same time.
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from importlib import resources
 from io import BytesIO
@@ -51,15 +53,15 @@ KEY_FILE = "demo.key"
 def load(call: Call) -> None:
     """Load the demo studio: two locations, ten weeks of classes, members, staff, waitlists, leads and forms."""
     folder = call.settings.data_dir
-    key = call.on_database(lambda connection: _load(connection, folder))
+
+    async def work(connection: Connection) -> str:
+        if await studios.find_studio(connection, demo.SLUG) is not None:
+            # It may have new bookings since, which today's file would contradict.
+            raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
+        return await _create(connection, folder)
+
+    key: str = call.on_database(work)
     call.show({"studio": demo.SLUG, "key": key}, f"The demo studio is loaded. A key for it:\n\n{key}")
-
-
-async def _load(connection: Connection, folder: Path) -> str:
-    if await studios.find_studio(connection, demo.SLUG) is not None:
-        # It may have new bookings since, which today's file would contradict.
-        raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
-    return await _create(connection, folder)
 
 
 async def ensure(connection: Connection, folder: Path) -> str | None:
@@ -77,7 +79,12 @@ async def _create(connection: Connection, folder: Path) -> str:
     async with connection.transaction():
         await mails.silence(connection)
         await _import(connection, folder, now)
-        studio_id = await _store_logo(connection)
+        studio = await studios.find_studio(connection, demo.SLUG)
+        if studio is None:
+            raise AssertionError("the studio was just imported")
+        studio_id: UUID = studio["studio_id"]
+        logo = (resources.files("studiogate.demo") / "logo.png").read_bytes()
+        await studio_flow.store_logo(connection, operator_access(studio_id), logo)
         key = await _demo_key(connection, folder)
         presented = keys.parse(key)
         if presented is None:
@@ -102,95 +109,78 @@ async def _import(connection: Connection, folder: Path, now: datetime) -> None:
         raise CommandError(f"The demo studio could not be loaded: {outcome.faults[0]}")
 
 
-async def _store_logo(connection: Connection) -> UUID:
-    """Give the studio its logo; return the studio's id."""
-    studio = await studios.find_studio(connection, demo.SLUG)
-    if studio is None:
-        raise AssertionError("the studio was just imported")
-    content = (resources.files("studiogate.demo") / "logo.png").read_bytes()
-    await studio_flow.store_logo(connection, operator_access(studio["studio_id"]), content)
-    studio_id: UUID = studio["studio_id"]
-    return studio_id
-
-
 async def _demo_key(connection: Connection, folder: Path) -> str:
     """Return the demo key. It is stored in the data folder, so that every start can print the same one."""
     file = folder / KEY_FILE
     kept = file.read_text().strip() if file.exists() else ""
-    if kept and await _still_works(connection, kept):
-        return kept
+    presented = keys.parse(kept)
+    if presented is not None:
+        credential = await kept_keys.find_credential(connection, presented.credential_id)
+        if isinstance(keys.check(credential, presented, clock.now()), keys.Credential):
+            return kept
     wanted = key_flow.KeyRequest("Demo", [scope.value for scope in Scope], created_by="demo")
     issued = await key_flow.create(connection, demo.SLUG, wanted)
-    await asyncio.to_thread(_keep, file, issued.key)
+
+    def keep() -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        file.write_text(issued.key + "\n")
+
+    await asyncio.to_thread(keep)
     return issued.key
-
-
-def _keep(file: Path, key: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch(mode=0o600)
-    file.write_text(key + "\n")
-
-
-async def _still_works(connection: Connection, key: str) -> bool:
-    presented = keys.parse(key)
-    if presented is None:
-        return False
-    credential = await kept_keys.find_credential(connection, presented.credential_id)
-    return isinstance(keys.check(credential, presented, clock.now()), keys.Credential)
 
 
 CONSOLE = "/console/"
 log = structlog.get_logger()
 
 
-def _log_waits(migration: Migration, step: int, problem: str | None) -> None:
-    if problem:
-        log.warning("migration is tried again", migration=migration.version, step=step, problem=problem)
-
-
-def _log_wait(problem: str) -> None:
-    log.warning("waiting for the database", problem=problem, at_most_seconds=START_SECONDS)
+@asynccontextmanager
+async def _connected(dsn: str) -> AsyncIterator[Connection]:
+    connection = await connect_when_possible(
+        dsn, lambda problem: log.warning("waiting for the database", problem=problem, at_most_seconds=START_SECONDS)
+    )
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple[str | None, str]:
     """Migrate the database, and load the demo studio unless it is not wanted; return a key of it and the path of the
     console, with a link that signs in."""
-    connection = await connect_when_possible(dsn, _log_wait)
-    try:
-        await migrate.migrate(connection, report=_log_waits)
+
+    def log_waits(migration: Migration, step: int, problem: str | None) -> None:
+        if problem:
+            log.warning("migration is tried again", migration=migration.version, step=step, problem=problem)
+
+    async with _connected(dsn) as connection:
+        await migrate.migrate(connection, report=log_waits)
         await check_key(connection, settings)
         key = None if no_demo else await ensure(connection, settings.data_dir)
         return key, await console_path(connection, Sealer(lambda: configuration.secret_keys(settings)))
-    finally:
-        await connection.close()
 
 
 async def check_database(settings: Settings, dsn: str) -> None:
     """Refuse to start on a database that is not migrated, or whose secrets this process cannot decrypt."""
-    connection = await connect_when_possible(dsn, _log_wait)
-    try:
+    async with _connected(dsn) as connection:
         if await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
         await check_key(connection, settings)
-    finally:
-        await connection.close()
 
 
 async def console_path(connection: Connection, sealer: Sealer) -> str:
     """Return the path to print: a one-time link for the demo studio's owner, the set-up of an empty service, or the
     page to sign in."""
     if not await studios.any_studio(connection):
-        sealer.use(await secret_key.share_fingerprint(connection))
+        sealer.use(await secret_key.key_fingerprint(connection, "share"))
         return set_up.set_up_path(sealer, clock.now())
     found = await studios.find_studio(connection, demo.SLUG)
-    return CONSOLE if found is None else await _demo_link(connection, found["studio_id"])
-
-
-async def _demo_link(connection: Connection, studio_id: UUID) -> str:
+    if found is None:
+        return CONSOLE
     account = await accounts.find(connection, OWNER.email)
     if account is None:
         invitation = Invitation(OWNER.email, Grant(Role.OWNER), name=OWNER.name)
-        await roles.invite(connection, operator_of(studio_id), invitation)
+        await roles.invite(connection, operator_of(found["studio_id"]), invitation)
         account = await accounts.find(connection, OWNER.email)
     if account is None:
         return CONSOLE

@@ -3,7 +3,7 @@
 Lists for looking up ids are declared in ``storage/operator_lists.py``."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
@@ -13,39 +13,30 @@ from rich.markup import escape
 from rich.table import Table
 
 from studiogate import clock
+from studiogate.cli import field_options
 from studiogate.cli.commands import Call, Group, InStudio
 from studiogate.cli.context import CommandError, complaints, print_json, screen
-from studiogate.cli.field_options import (
-    ClassId,
-    Day,
-    FieldOption,
-    FieldOptions,
-    Limit,
-    MemberId,
-    RowId,
-    Strict,
-    of_field,
-    of_policy,
-    option_id,
-)
+from studiogate.cli.field_options import FieldOption, FieldOptions, Limit, RowId, Strict, of_field, of_policy, option_id
 from studiogate.domain.fields import Values
 from studiogate.domain.names import visible_text
 from studiogate.domain.schedule.fields import CLASS_TYPE, INSTRUCTOR, LOCATION, ROOM
-from studiogate.domain.schedule.warnings import ScheduleWarning
 from studiogate.domain.staff_input import Fields
-from studiogate.flows.schedule import class_types, instructors, locations, rooms
+from studiogate.flows.schedule import class_types, closures, instructors, locations, rooms, series
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage import operator_lists as storage
 from studiogate.storage.db.pool import Record
 
 # The option of each filter.
 FILTERS = {
-    "class": ClassId,
-    "member": MemberId,
+    "class": Annotated[UUID | None, option_id("Only of this class.", "--class")],
+    "member": Annotated[UUID | None, option_id("Only of this member.", "--member")],
     "form": Annotated[UUID | None, option_id("Only of this form.", "--form")],
     "room": Annotated[UUID | None, option_id("Only of this room.", "--room")],
     "product": Annotated[UUID | None, option_id("Only of this product.", "--product")],
-    "date": Day,
+    "date": Annotated[
+        datetime | None,
+        typer.Option("--date", formats=field_options.DAY, help="Only of this day, in the studio's timezone."),
+    ],
     "text": Annotated[str | None, typer.Option("--text", help="A part of the name, the email or the phone.")],
 }
 
@@ -57,11 +48,7 @@ class Filters:
         self._names = {f"only_{name}": name for name in storage.LISTS[kind].filters if name in FILTERS}
 
     def parameters(self) -> list[inspect.Parameter]:
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        return [
-            inspect.Parameter(name, keyword, annotation=FILTERS[each], default=None)
-            for name, each in self._names.items()
-        ]
+        return [field_options.parameter(name, FILTERS[each]) for name, each in self._names.items()]
 
     def taken_from(self, values: Values) -> Values:
         taken = {each: values.pop(name) for name, each in self._names.items()}
@@ -94,6 +81,20 @@ def print_rows(rows: Sequence[Record], as_json: bool, limit: int) -> None:
         screen.print(f"These are the first {limit}; --limit shows more.")
 
 
+def print_table(
+    call: Call,
+    rows: Sequence[Any],
+    columns: Iterable[str],
+    cells: Callable[[Any], Iterable[object]],
+    nothing: str = "Nothing found.",
+) -> None:
+    """Print rows as JSON, or their cells as a table; ``nothing`` is what to say instead of an empty one."""
+    if call.as_json:
+        print_json([dict(row) for row in rows])
+    else:
+        screen.print(table_of(columns, map(cells, rows)) if rows else nothing)
+
+
 def table_of(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
     table = Table(*columns, box=None)
     for row in rows:
@@ -120,8 +121,9 @@ class Kind(NamedTuple):
     about_change: str
 
 
-def row_commands(group: Group, kind: Kind) -> None:
-    """Give a group the commands of a kind of rows."""
+def row_commands(text: str, kind: Kind) -> Group:
+    """Return a group with the commands of a kind of rows."""
+    group = Group(text)
     new = {name: field for name, field in kind.fields.items() if name != "active"}
 
     @group.command("create", given=FieldOptions(new, kind.options), help=kind.about_create)
@@ -140,24 +142,19 @@ def row_commands(group: Group, kind: Kind) -> None:
         print_saved(call, saved, f"The {kind.word} is deactivated:")
 
     add_list(group, kind.word.replace(" ", "_"), f"List {kind.word}s, with their ids.")
+    return group
 
 
-def print_saved(call: Call, saved: Saved, text: str, **more: object) -> None:
-    """Print the result of a flow that created or changed a row, and its warnings."""
+def print_saved(
+    call: Call, saved: Saved | series.SavedSeries | closures.SavedClosure, text: str, after: str = "", **more: object
+) -> None:
+    """Print the result of a flow that created or changed a row, with ``text`` before its id, and its warnings."""
     if call.as_json:
         print_json({"id": str(saved.id), **more, "warnings": [each.as_json() for each in saved.warnings]})
         return
-    screen.print(f"{text} {saved.id}")
-    print_warnings(saved.warnings)
-
-
-def print_warnings(warnings: Iterable[ScheduleWarning]) -> None:
-    for warning in warnings:
+    screen.print(f"{text} {saved.id}{after}")
+    for warning in saved.warnings:
         complaints.print(f"[yellow]warning:[/] {escape(warning.message)}", soft_wrap=True)
-
-
-def _spots(texts: list[str]) -> list[dict[str, object]]:
-    return [_spot(text) for text in texts]
 
 
 def _spot(text: str) -> dict[str, object]:
@@ -172,9 +169,8 @@ def _spot(text: str) -> dict[str, object]:
 
 
 ACTIVE = of_field("Whether it is in use.")
-location = Group("The studio's locations: create, change, deactivate, list.")
-row_commands(
-    location,
+location = row_commands(
+    "The studio's locations: create, change, deactivate, list.",
     Kind(
         "location",
         locations,
@@ -194,9 +190,8 @@ row_commands(
 )
 
 SPOT = "A spot that members can choose, such as A1@0,1. Repeat it: all spots."
-room = Group("The rooms of locations, with the spots that members can choose.")
-row_commands(
-    room,
+room = row_commands(
+    "The rooms of locations, with the spots that members can choose.",
     Kind(
         "room",
         rooms,
@@ -205,7 +200,13 @@ row_commands(
             "name": of_field("The room's name."),
             "location_id": of_field("The location that the room is at.", "--location"),
             "capacity": of_field("How many people the room holds."),
-            "spots": of_field(SPOT, "--spot", type=list[str], read=_spots, metavar="LABEL[@X,Y]"),
+            "spots": of_field(
+                SPOT,
+                "--spot",
+                type=list[str],
+                read=lambda texts: [_spot(text) for text in texts],
+                metavar="LABEL[@X,Y]",
+            ),
             "active": ACTIVE,
         },
         "Create a room with its spots.",
@@ -214,9 +215,8 @@ row_commands(
 )
 add_list(room, "spot", "List the spots of rooms, with the ids that `booking create --spot` takes.", "spots")
 
-class_type = Group("The kinds of classes, such as yoga: create, change, deactivate, list.")
-row_commands(
-    class_type,
+class_type = row_commands(
+    "The kinds of classes, such as yoga: create, change, deactivate, list.",
     Kind(
         "class type",
         class_types,
@@ -234,9 +234,8 @@ row_commands(
     ),
 )
 
-instructor = Group("The people who teach: create, change, deactivate, list.")
-row_commands(
-    instructor,
+instructor = row_commands(
+    "The people who teach: create, change, deactivate, list.",
     Kind(
         "instructor",
         instructors,

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from studiogate.cli.commands import Action, Group, InStudio
+from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import CommandError, counted
 from studiogate.cli.field_options import RowId, Undo, option_id, option_time
 from studiogate.cli.rows import add_list
@@ -89,10 +89,6 @@ def _shown(state: MembershipState) -> dict[str, object]:
     return {name: getattr(state, name) for name in SHOWN}
 
 
-def _change(call: InStudio, membership_id: UUID, action: Action[MembershipState]) -> MembershipState:
-    return call.act("membership", membership_id, action)
-
-
 def _show(call: InStudio, membership_id: UUID, state: MembershipState, text: str) -> None:
     call.show({"id": str(membership_id), **_shown(state)}, text)
 
@@ -111,7 +107,7 @@ def pause(
 ) -> None:
     """Pause a membership, now or from a time on. Its bookings stay."""
     asked = Pause(starts, ends, reason)
-    state = _change(call, membership_id, lambda c, access: flow.pause(c, access, membership_id, asked))
+    state = call.act("membership", membership_id, lambda c, access: flow.pause(c, access, membership_id, asked))
     until = "somebody resumes it" if ends is None else _when(ends)
     begins = "paused" if state.status == "paused" else f"to be paused from {_when(starts)}"
     _show(call, membership_id, state, f"The membership is {begins} until {until}.")
@@ -124,7 +120,7 @@ def resume(
     at: Annotated[datetime | None, option_time("When the pause ends; by default now.")] = None,
 ) -> None:
     """End a pause, now or at a time, or withdraw a planned one."""
-    state = _change(call, membership_id, lambda c, access: flow.resume(c, access, membership_id, at))
+    state = call.act("membership", membership_id, lambda c, access: flow.resume(c, access, membership_id, at))
     paused = f"The pause ends at {_when(at)}." if at is not None else f"The membership is {state.status.value} now."
     _show(call, membership_id, state, paused)
 
@@ -144,7 +140,7 @@ def cancel(
             return await flow.uncancel(c, access, membership_id)
         return await flow.cancel(c, access, membership_id, reason, at_period_end=at_period_end)
 
-    state = _change(call, membership_id, action)
+    state = call.act("membership", membership_id, action)
     ends = f"The membership ends at {_when(state.current_period_end)}."
     done = ends if at_period_end else "The membership is cancelled."
     _show(call, membership_id, state, "The membership is not cancelled any more." if undo else done)
@@ -154,14 +150,12 @@ def cancel(
 def renewal(call: InStudio, membership_id: RowId, switch: Annotated[Switch, typer.Argument(metavar="on|off")]) -> None:
     """Switch the automatic renewal on or off."""
     renews = switch is Switch.ON
-    state = _change(call, membership_id, lambda c, access: flow.set_renewal(c, access, membership_id, renews))
-    _show(call, membership_id, state, _renewal(state))
-
-
-def _renewal(state: MembershipState) -> str:
+    state = call.act("membership", membership_id, lambda c, access: flow.set_renewal(c, access, membership_id, renews))
     if state.current_period_end is None:
-        return "The membership has no end date, and does not renew."
-    return f"The membership {'renews' if state.auto_renew else 'ends'} at {_when(state.current_period_end)}."
+        text = "The membership has no end date, and does not renew."
+    else:
+        text = f"The membership {'renews' if state.auto_renew else 'ends'} at {_when(state.current_period_end)}."
+    _show(call, membership_id, state, text)
 
 
 @memberships.command("credits")
@@ -174,7 +168,7 @@ def adjust_credits(
 ) -> None:
     """Give or take credits. They never become negative."""
     by = add - take
-    state = _change(call, membership_id, lambda c, a: flow.adjust_credits(c, a, membership_id, by, reason))
+    state = call.act("membership", membership_id, lambda c, a: flow.adjust_credits(c, a, membership_id, by, reason))
     now = counted(state.credits_remaining or 0, "credit")
     _show(call, membership_id, state, f"The membership has {now} now.")
 

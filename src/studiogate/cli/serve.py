@@ -4,7 +4,7 @@ import errno
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, TypeVar
 
 import structlog
 import typer
@@ -25,6 +25,7 @@ Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to liste
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave housekeeping to `studiogate worker`.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=64, help="API processes (STUDIOGATE_WORKERS).")]
 HOST = "Choose another host with --host (STUDIOGATE_HOST)."
+CONSOLE = "/console/"
 PORT_OPTIONS = "--port (STUDIOGATE_PORT, make up PORT=…)"
 Result = TypeVar("Result")
 log = structlog.get_logger()
@@ -44,15 +45,11 @@ def up(
         from studiogate.cli.prepare import prepare_database
 
         key, console = signals.run(prepare_database(settings, dsn, no_demo))
-        _run(settings, supervisor, signals, Shown(key, console))
+        _run(settings, supervisor, signals, key, console)
 
 
 def serve(
-    host: Host = None,
-    port: Port = None,
-    workers: Workers = None,
-    data: DataFolder = None,
-    no_worker: NoWorker = False,
+    host: Host = None, port: Port = None, workers: Workers = None, data: DataFolder = None, no_worker: NoWorker = False
 ) -> None:
     """Serve the API on a migrated database, with housekeeping beside it."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
@@ -66,15 +63,12 @@ def serve(
 def worker(data: DataFolder = None) -> None:
     """Housekeeping alone, for deployments that split it from the API."""
     settings = configuration.load(data_dir=data)
-
-    def supervised(dsn: str, keep_alive: Callable[[], None]) -> Supervisor:
-        return Supervisor(settings, dsn, keep_alive)
-
     with stoppable(settings) as signals:
         from studiogate.cli.prepare import check_database
 
         admin = admin_socket(settings)
-        with database_for(settings, supervised, signals.check) as (dsn, supervisor), supervisor:
+        started = database_for(settings, lambda dsn, tick: Supervisor(settings, dsn, tick), signals.check)
+        with started as (dsn, supervisor), supervisor:
             signals.run(check_database(settings, dsn))
             supervisor.add_worker(admin)
             say(settings, "ready", "The worker runs. Ctrl-C stops it.")
@@ -180,14 +174,10 @@ class KeepAlive:
         self._next = clock.monotonic() + pause
 
 
-class Shown(NamedTuple):
-    """What the announcement shows besides the addresses: a key of the demo studio, and the console's path."""
-
-    demo_key: str | None = None
-    console: str = "/console/"
-
-
-def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, shown: Shown = Shown()) -> None:  # noqa: B008
+def _run(
+    settings: Settings, supervisor: Supervisor, signals: StopSignals, demo_key: str | None = None, path: str = CONSOLE
+) -> None:
+    """Run the processes; announce the addresses, with a key of the demo studio and the console's path."""
     url = address_of(settings, supervisor.port)
 
     def announce() -> None:
@@ -198,19 +188,18 @@ def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, shown
             )
             ready = supervisor.wait_until_ready()
         if ready:
-            _announce(settings, url, shown)
+            _announce(settings, url, demo_key, path)
 
     with noted(settings, url):
         supervisor.run(announce, signals)
 
 
-def _announce(settings: Settings, url: str, shown: Shown) -> None:
+def _announce(settings: Settings, url: str, demo_key: str | None = None, path: str = CONSOLE) -> None:
     """Print the addresses in a single write: the processes write their log lines to the same terminal."""
-    base, docs, demo_key = f"{url}/partner/v1", f"{url}/docs", shown.demo_key
-    console = f"{url}{shown.console}"
-    lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}", f"Console:          {console}\n"]
+    base, docs = f"{url}/partner/v1", f"{url}/docs"
+    lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}", f"Console:          {url}{path}\n"]
     # A log is kept and read by many: neither the key nor the link that signs in belongs there.
-    facts = {"base_url": base, "docs_url": docs, "console_url": f"{url}{Shown().console}"}
+    facts = {"base_url": base, "docs_url": docs, "console_url": url + CONSOLE}
     if demo_key is None:
         lines += ["Create a studio:  in the console, or studiogate studio create --help"]
         lines += ["Create a key:     studiogate key create --studio SLUG --name NAME --all-scopes\n"]

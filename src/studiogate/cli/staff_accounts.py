@@ -7,7 +7,7 @@ import typer
 
 from studiogate.cli.commands import Call, Group, InStudio, studio_access
 from studiogate.cli.context import CommandError, counted, operator_of, parse_row_id, print_json, screen
-from studiogate.cli.rows import table_of
+from studiogate.cli.rows import print_table
 from studiogate.domain.access import Access
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
@@ -73,19 +73,15 @@ def list_staff(call: Call, studio: OneStudio = None) -> None:
         studio_id = None if studio is None else (await studio_access(connection, studio)).studio_id
         return await accounts.list_accounts(connection, studio_id)
 
-    rows: list[Record] = call.on_database(work)
-    if call.as_json:
-        print_json([dict(row) for row in rows])
-        return
+    def cells(row: Record) -> tuple[object, ...]:
+        locations = "all" if row["location_ids"] is None else len(row["location_ids"])
+        account = (row["studio"], row["email"], row["name"], row["role"], locations, row["state"])
+        return (*account, bool(row["second_factor"]), row["last_used_at"])
+
     columns = ("studio", "email", "name", "role", "locations", "state", "second factor", "last used")
-    table = table_of(columns, map(_cells, rows))
-    screen.print(table if rows else "No staff yet: `studiogate staff invite` makes an account.")
-
-
-def _cells(row: Record) -> tuple[object, ...]:
-    locations = "all" if row["location_ids"] is None else len(row["location_ids"])
-    account = (row["studio"], row["email"], row["name"], row["role"], locations, row["state"])
-    return (*account, bool(row["second_factor"]), row["last_used_at"])
+    print_table(
+        call, call.on_database(work), columns, cells, "No staff yet: `studiogate staff invite` makes an account."
+    )
 
 
 @app.command("role")
@@ -162,12 +158,9 @@ def list_sessions(
     rows, ended = call.on_database(work)
     if end:
         call.show({"email": email, "sessions_ended": ended}, f"{counted(ended, 'session')} ended.")
-    elif call.as_json:
-        print_json([dict(row) for row in rows])
     else:
         columns = ("id", "studio", "address", "browser", "since", "last used")
-        table = table_of(columns, ([row[name] for name in SESSION_COLUMNS] for row in rows))
-        screen.print(table if rows else "No sessions.")
+        print_table(call, rows, columns, lambda row: [row[name] for name in SESSION_COLUMNS], "No sessions.")
 
 
 @app.command("second-factor")
@@ -231,20 +224,17 @@ def _done(outcome: Result | Refusal, email: str) -> Result:
     """Return a flow's result; a refusal becomes the command's error."""
     if not isinstance(outcome, Refusal):
         return outcome
-    raise CommandError(_why(outcome, email), outcome)
-
-
-def _why(refusal: Refusal, email: str) -> str:
-    if refusal.faults:
-        return "; ".join(f"{fault.loc[0]}: {fault.msg}" for fault in refusal.faults) + "."
-    if refusal.code is Code.NOT_FOUND:
-        return f"{email} has no role in this studio: `studiogate staff invite` gives one."
-    if refusal.code is Code.INVALID_TRANSITION:
-        return "\n".join(_disabled_in(email, slug) for slug in refusal.details.get("only_in") or (None,))
-    if refusal.code is Code.LAST_OWNER:
-        slug = refusal.details["studio"]
-        return f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."
-    return refusal.message
+    text = outcome.message
+    if outcome.faults:
+        text = "; ".join(f"{fault.loc[0]}: {fault.msg}" for fault in outcome.faults) + "."
+    elif outcome.code is Code.NOT_FOUND:
+        text = f"{email} has no role in this studio: `studiogate staff invite` gives one."
+    elif outcome.code is Code.INVALID_TRANSITION:
+        text = "\n".join(_disabled_in(email, slug) for slug in outcome.details.get("only_in") or (None,))
+    elif outcome.code is Code.LAST_OWNER:
+        slug = outcome.details["studio"]
+        text = f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."
+    raise CommandError(text, outcome)
 
 
 def _link(call: Call, link: IssuedLink | None, *, mail: bool) -> dict[str, object]:

@@ -2,28 +2,20 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated
 
 import typer
 from rich.table import Table
 
 from studiogate.cli.commands import Call, InStudio
-from studiogate.cli.context import (
-    CommandError,
-    complaints,
-    counted,
-    operator_of,
-    print_json,
-    reported,
-    screen,
-)
+from studiogate.cli.context import CommandError, complaints, counted, operator_of, print_json, reported, screen
 from studiogate.cli.files import IMPORT, opened, progress_bars, written
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.studio_file.rows import STALE
-from studiogate.domain.studio_file.schema import studio_file_schema
+from studiogate.domain.studio_file.rows import STALE, Fault
+from studiogate.domain.studio_file.sections import studio_file_schema
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome
 from studiogate.flows.studio_file.files import ExportedFiles, folder_beside
@@ -46,12 +38,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Send members no mails abou
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of studio files, and import nothing.")]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Files of submissions go beside it. Default: standard output.",
-    ),
+    typer.Option("--output", "-o", metavar="FILE", help="Files of submissions go beside it. Default: standard output."),
 ]
 
 
@@ -71,9 +58,16 @@ def import_file(
     if path is None:
         raise typer.BadParameter("Name the studio file, or - for standard input.", param_hint="FILE")
     with tempfile.TemporaryFile("w+") as changes:
-        options = Options(dry_run, overwrite, strict, quiet, _files(call, path))
+
+        def note(change: RowChange) -> None:
+            fields = {name: {"old": values[0], "new": values[1]} for name, values in change.fields.items()}
+            row = {"place": change.place, "id": str(change.id), "created": change.created, "fields": fields}
+            changes.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+        files = FilesBeside(folder_beside(path), UploadFolder(call.settings.data_dir)) if str(path) != "-" else None
+        options = Options(dry_run, overwrite, strict, quiet, files)
         if dry_run:
-            options = replace(options, on_change=lambda change: _note(changes, change))
+            options = replace(options, on_change=note)
         outcome = _import(call, path, options)
         if call.as_json:
             _print_json(outcome, options, changes, path)
@@ -92,18 +86,6 @@ def _import(call: Call, path: Path, options: Options) -> Outcome:
     if isinstance(outcome, Refusal):
         raise CommandError(f"{outcome.message} Nothing was changed.", outcome)
     return outcome
-
-
-def _files(call: Call, path: Path) -> FilesBeside | None:
-    if str(path) == "-":
-        return None
-    return FilesBeside(folder_beside(path), UploadFolder(call.settings.data_dir))
-
-
-def _note(changes: IO[str], change: RowChange) -> None:
-    fields = {name: {"old": values[0], "new": values[1]} for name, values in change.fields.items()}
-    row = {"place": change.place, "id": str(change.id), "created": change.created, "fields": fields}
-    changes.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def export(call: InStudio, output: Output = None) -> None:
@@ -150,41 +132,26 @@ def _noted(changes: IO[str], outcome: Outcome) -> Iterator[str]:
 
 
 def _print_text(outcome: Outcome, options: Options, changes: IO[str], path: Path) -> None:
-    _print_warnings(outcome)
+    _complain("warning: ", outcome.warnings, outcome.warning_count, " warnings")
     if outcome.faults:
-        _print_faults(outcome, path)
+        _complain("", outcome.faults, outcome.fault_count)
+        reported(_refusal(outcome, path))
         return
     for line in _noted(changes, outcome):
-        _print_change(json.loads(line))
+        change = json.loads(line)
+        typer.echo(f"{change['place']} {'new row' if change['created'] else 'change of'} {change['id']}")
+        for name, values in change["fields"].items():
+            texts = (json.dumps(values[side], ensure_ascii=False) for side in ("old", "new"))
+            old, new = (text if len(text) <= WIDTH else text[: WIDTH - 1] + "…" for text in texts)
+            typer.echo(f"  {name}: {new}" if change["created"] else f"  {name}: {old} → {new}")
     _print_summary(outcome, options.dry_run)
 
 
-def _print_change(change: dict[str, Any]) -> None:
-    created = change["created"]
-    typer.echo(f"{change['place']} {'new row' if created else 'change of'} {change['id']}")
-    for name, values in change["fields"].items():
-        old, new = (_shortened(values[side]) for side in ("old", "new"))
-        typer.echo(f"  {name}: {new}" if created else f"  {name}: {old} → {new}")
-
-
-def _shortened(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
-
-
-def _print_warnings(outcome: Outcome) -> None:
-    for warning in outcome.warnings[:SHOWN]:
-        complaints.print(f"warning: {warning.place}: {warning.message}", markup=False, soft_wrap=True)
-    if outcome.warning_count > SHOWN:
-        complaints.print(f"… and {outcome.warning_count - SHOWN} more warnings")
-
-
-def _print_faults(outcome: Outcome, path: Path) -> None:
-    for fault in outcome.faults[:SHOWN]:
-        complaints.print(f"{fault.place}: {fault.message}", markup=False, soft_wrap=True)
-    if outcome.fault_count > SHOWN:
-        complaints.print(f"… and {outcome.fault_count - SHOWN} more")
-    reported(_refusal(outcome, path))
+def _complain(kind: str, findings: Sequence[Fault], count: int, noun: str = "") -> None:
+    for finding in findings[:SHOWN]:
+        complaints.print(f"{kind}{finding.place}: {finding.message}", markup=False, soft_wrap=True)
+    if count > SHOWN:
+        complaints.print(f"… and {count - SHOWN} more{noun}")
 
 
 def _refusal(outcome: Outcome, path: Path) -> str:

@@ -13,7 +13,7 @@ from studiogate.cli.rows import print_rows, print_saved, table_of
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo
-from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
+from studiogate.domain.mails import MailKind, is_switched_on
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.staff_input import Fields
@@ -31,8 +31,7 @@ app = Group("Studios: create, change, list, and their logos.")
 mails = Group("Mails to members: list the kinds, switch them on or off.")
 ALLOWED = f"a PNG, JPEG or WebP image of at most {MAX_BYTES // 1024} KiB and {MAX_SIDE} pixels per side"
 ImageFile = Annotated[
-    Path | None,
-    typer.Argument(metavar="FILE", exists=True, dir_okay=False, help=f"{ALLOWED[0].upper()}{ALLOWED[1:]}."),
+    Path | None, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help=f"{ALLOWED[0].upper()}{ALLOWED[1:]}.")
 ]
 After = Annotated[str | None, typer.Option(metavar="SLUG", help="Only those after this one.")]
 Kind = Annotated[MailKind, typer.Argument(metavar="KIND", help=", ".join(MailKind))]
@@ -128,8 +127,12 @@ def list_kinds(call: InStudio) -> None:
         late = [dict(row) for row in await mail_storage.dropped(connection, access, MAX_LATE)]
         counts = Counter(row["kind"] for row in late)
         kinds = [
-            {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}
-            for kind, when in SENT_WHEN.items()
+            {
+                "kind": kind.value,
+                "on": is_switched_on(kind, place.switches, test=place.test),
+                "sent_when": kind.sent_when,
+            }
+            for kind in MailKind
         ]
         sent = await worker_sends(connection)
         return [{**row, "too_late": counts[row["kind"]]} for row in kinds], late, sent
@@ -147,24 +150,19 @@ def list_kinds(call: InStudio) -> None:
         screen.print(NO_MAIL[sent])
 
 
-@mails.command("on")
-def switch_on(call: InStudio, kind: Kind) -> None:
-    """Send this kind of mail from now on. What happened before stays unsent."""
-    _switch(call, kind, on=True)
+def _switch_command(name: str, text: str) -> None:
+    @mails.command(name, help=text)
+    def switch(call: InStudio, kind: Kind) -> None:
+        async def work(connection: Connection, access: Access) -> tuple[bool, bool | None] | Refusal:
+            state = await switch_mails(connection, access, kind, name == "on")
+            return state if isinstance(state, Refusal) else (state, await worker_sends(connection))
+
+        state, sent = call.act_in_studio("mail", work)
+        text = f"Mails of the kind {kind.value} are {'on' if state else 'off'} now."
+        call.show({"kind": kind.value, "on": state}, text)
+        if state and not call.as_json and not sent:
+            screen.print(NO_MAIL[sent])
 
 
-@mails.command("off")
-def switch_off(call: InStudio, kind: Kind) -> None:
-    """Queue no more mails of this kind. Mails that are already queued are still sent."""
-    _switch(call, kind, on=False)
-
-
-def _switch(call: InStudio, kind: MailKind, *, on: bool) -> None:
-    async def work(connection: Connection, access: Access) -> tuple[bool, bool | None] | Refusal:
-        state = await switch_mails(connection, access, kind, on)
-        return state if isinstance(state, Refusal) else (state, await worker_sends(connection))
-
-    state, sent = call.act_in_studio("mail", work)
-    call.show({"kind": kind.value, "on": state}, f"Mails of the kind {kind.value} are {'on' if state else 'off'} now.")
-    if state and not call.as_json and not sent:
-        screen.print(NO_MAIL[sent])
+_switch_command("on", "Send this kind of mail from now on. What happened before stays unsent.")
+_switch_command("off", "Queue no more mails of this kind. Mails that are already queued are still sent.")

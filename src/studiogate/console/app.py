@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -10,7 +11,8 @@ from studiogate.console import navigation, screens
 from studiogate.console.framework import checks, csrf, refusals, templating
 from studiogate.console.framework.page import PREFIX, Audience, Route
 from studiogate.console.framework.refusals import shown
-from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest, Refused, is_own_path
+from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest, Refused, own_page
+from studiogate.domain.ids import parse_id
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.staff_flow import RepeatedFormError, first_location, note_location
 from studiogate.runtime import Runtime
@@ -37,8 +39,6 @@ log = structlog.get_logger()
 
 
 class ConsoleExchange(Exchange):
-    """A request of a member of staff."""
-
     __slots__ = ("console",)
 
     def __init__(self, request: Request, runtime: Runtime) -> None:
@@ -116,8 +116,13 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
             return await self._run_action(console, route)
         refusal = checks.permission_refusal(route, console.person)
         if refusal is not None and refusal.code is Code.SESSION_ENDED:
-            return _sign_in(console)
-        return await route.handler(console) if refusal is None else console.error(refusal)
+            # Where htmx asks for a part of a page, a dialog asks: the page and what was typed in it stay. A stream of
+            # events is refused: a page would be an error in the browser.
+            if console.is_fragment:
+                return console.ask_again(refusal)
+            if console.http.headers.get(b"accept") != STREAM_TYPE:
+                return console.redirect(checks.sign_in_location(console.http))
+        return await _served(console, route) if refusal is None else console.error(refusal)
 
     async def _run_action(self, console: ConsoleRequest, route: Route) -> Answer:
         refusal, person = checks.permission_refusal(route, console.person), console.person
@@ -139,7 +144,7 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
         if refusal is not None:
             return console.refused(refusal)
         try:
-            answer = await route.handler(console)
+            answer = await _served(console, route)
         except RepeatedFormError:
             return await _repeated(console)
         if person is not None:
@@ -166,18 +171,15 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
             refusal=shown(refused.refusal, console.posted.lists, refused.resolution),
             refused_form=None,
         )
-        answer = await route.handler(again)
+        answer = await _served(again, route)
         return answer._replace(status=status) if answer.status == 200 else answer
 
 
-def _sign_in(console: ConsoleRequest) -> Answer:
-    """Lead to the page to sign in. Where htmx asks for a part of a page, a dialog asks: the page and what was typed in
-    it stay. A stream of events is refused: a page would be an error in the browser."""
-    if console.is_fragment:
-        return console.ask_again(Refusal(Code.SESSION_ENDED))
-    if console.http.headers.get(b"accept") == STREAM_TYPE:
-        return console.error(Refusal(Code.SESSION_ENDED))
-    return console.redirect(checks.sign_in_location(console.http))
+async def _served(console: ConsoleRequest, route: Route) -> Answer:
+    """Run the function of a page. A path with something else in the place of an id is that of no page."""
+    if any(name.endswith("_id") and parse_id(value) is None for name, value in console.params.items()):
+        return console.not_found()
+    return await route.handler(console)
 
 
 def _of_earlier_session(console: ConsoleRequest) -> Answer:
@@ -192,7 +194,7 @@ def _of_earlier_session(console: ConsoleRequest) -> Answer:
         body = console.fragment("ui/refusal.html", refusal=why).body
         return answer._replace(body=body, headers=(*answer.headers, (b"hx-trigger", event)))
     kept = refusals.unpacked(refusals.packed(console.posted.typed_and_token))
-    values = {"target": console.http.path, "fields": kept, "question": ASK_TO_SEND.format(**names)}
+    values: dict[str, Any] = {"target": console.http.path, "fields": kept, "question": ASK_TO_SEND.format(**names)}
     return console.render("account/send_kept.html", status=403, **values)
 
 
@@ -201,13 +203,10 @@ async def _repeated(console: ConsoleRequest) -> Answer:
     if console.is_fragment:
         return Answer(200, b"", ((b"hx-refresh", b"true"),))
     location = await first_location(console.database, console.access)
-    return console.redirect(location or _referring_page(console.http), toast=REPEATED)
-
-
-def _referring_page(request: Request) -> str:
-    referrer = urlsplit(request.headers.get(b"referer", b"").decode("latin-1"))
-    location = referrer.path + (f"?{referrer.query}" if referrer.query else "")
-    return location if is_own_path(location) else "/console/"
+    if location is None:
+        referrer = urlsplit(console.http.headers.get(b"referer", b"").decode("latin-1"))
+        location = own_page(referrer.path + (f"?{referrer.query}" if referrer.query else ""))
+    return console.redirect(location or "/console/", toast=REPEATED)
 
 
 async def _note_location(console: ConsoleRequest, answer: Answer) -> None:

@@ -9,9 +9,8 @@ address (docs/decisions/0018).
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+from studiogate.console.framework import Audience, ConsoleRequest, action, page
 from studiogate.console.framework.formats import day_and_time
-from studiogate.console.framework.page import Audience, action, page
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_search
 from studiogate.storage.console import count_first_rows
@@ -21,26 +20,18 @@ from studiogate.storage.schedule.read import find_classes
 from studiogate.web.response import Answer
 
 
-@page("GET", "/", Audience.SIGNED_IN)
+@page("/", Audience.SIGNED_IN)
 async def home(request: ConsoleRequest) -> Answer:
-    if request.may(Permission.STUDIO) and await _is_empty(request):
-        return request.redirect("/console/welcome")
+    if request.may(Permission.STUDIO):
+        async with request.database.connection() as connection:
+            rows = await count_first_rows(connection, request.access)
+        if not rows.classes and not rows.members:
+            return request.redirect("/console/welcome")
     for entry in request.navigation:
         if entry.is_for(request.may):
             return request.redirect(entry.href)
     return request.render("home.html")
 
-
-async def _is_empty(request: ConsoleRequest) -> bool:
-    async with request.database.connection() as connection:
-        rows = await count_first_rows(connection, request.access)
-    return not rows.classes and not rows.members
-
-
-# Search over pages, members and classes: the palette that Ctrl-K opens, and a page without JavaScript.
-#
-# Every group has its own limit and shows only what the person's role permits. What is searched for may be a name: it is
-# sent in the body of a POST and is part of no address (docs/decisions/0018).
 
 PER_GROUP = 6
 MAX_TEXT = 100
@@ -70,45 +61,25 @@ Words = list[str]
 Finder = Callable[[ConsoleRequest, Connection, Words], Awaitable[Found]]
 
 
-@page("GET", "/search", Audience.SIGNED_IN)
-async def show_search(request: ConsoleRequest) -> Answer:
-    """Show the field, and all pages."""
-    return await _search(request, "")
-
-
-@action("POST", "/search", Audience.SIGNED_IN)
+@page("/search", Audience.SIGNED_IN)
+@action("/search", Audience.SIGNED_IN)
 async def search(request: ConsoleRequest) -> Answer:
-    return await _search(request, request.form.get("q", "").strip()[:MAX_TEXT])
-
-
-async def _search(request: ConsoleRequest, text: str) -> Answer:
+    """Show the field, and what matches; all pages if nothing was typed."""
+    text = request.form.get("q", "").strip()[:MAX_TEXT]
     words = text.split()[:MAX_WORDS]
-    groups = [found for found in [_pages(request, words), *await _records(request, words)] if found.hits]
-    if request.is_fragment:
-        return request.fragment("search/_hits.html", text=text, groups=groups)
-    return request.render("search/search.html", text=text, groups=groups)
-
-
-async def _records(request: ConsoleRequest, words: Words) -> list[Found]:
-    """Return the rows that match; without a word there are none, rather than arbitrary ones."""
-    if not words:
-        return []
-    async with request.database.connection() as connection:
-        return [await finder(request, connection, words) for path, finder in FINDERS if _has_page(request, path)]
-
-
-def _has_page(request: ConsoleRequest, path: str) -> bool:
-    return any(entry.path == path and entry.is_for(request.may) for entry in request.navigation)
-
-
-def _pages(request: ConsoleRequest, words: Words) -> Found:
-    pages = [Hit(each.label, "", each.href) for each in request.navigation if each.is_for(request.may)]
-    others = [hit for permission, hit in OTHER_PAGES if permission is None or request.may(permission)]
-    return Found("Pages", [each for each in [*pages, *others] if _matches(f"{each.label} {each.detail}", words)])
-
-
-def _matches(text: str, words: Words) -> bool:
-    return all(word.casefold() in text.casefold() for word in words)
+    entries = [each for each in request.navigation if each.is_for(request.may)]
+    pages = [Hit(each.label, "", each.href) for each in entries]
+    pages += [hit for permission, hit in OTHER_PAGES if permission is None or request.may(permission)]
+    matching = [
+        each for each in pages if all(word.casefold() in f"{each.label} {each.detail}".casefold() for word in words)
+    ]
+    groups = [Found("Pages", matching)]
+    if words:  # without one, arbitrary rows would match
+        paths = {each.path for each in entries}
+        async with request.database.connection() as connection:
+            groups += [await finder(request, connection, words) for path, finder in FINDERS if path in paths]
+    shown = [each for each in groups if each.hits]
+    return request.render("search/search.html", part="search/_hits.html", text=text, groups=shown)
 
 
 async def _classes(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
@@ -134,7 +105,7 @@ async def _members(request: ConsoleRequest, connection: Connection, words: Words
             " · ".join(filter(None, (each["email"], each["phone"], each["product"]))),
             f"/console/members/{each['id']}",
         )
-        for each in found.members
+        for each in found.rows
     ]
     return Found("Members", hits)
 

@@ -30,7 +30,6 @@ class Entry(NamedTuple):
         return may(self.permission)
 
     def is_current(self, path: str) -> bool:
-        """Return whether a page belongs to this entry."""
         return path == self.href or path.startswith(self.href + "/")
 
 
@@ -51,7 +50,6 @@ ENTRIES: Sequence[Entry] = (
 
 
 def entries_of(paths: Sequence[str]) -> list[Entry]:
-    """Return the entries whose pages exist."""
     return [each for each in ENTRIES if each.path in paths]
 
 

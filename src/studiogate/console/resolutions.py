@@ -1,34 +1,29 @@
 """The button that resolves a reason why somebody cannot book, check in or be promoted."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework import ConsoleRequest, Resolution
 from studiogate.domain.bookings.overrides import ENTITLEMENT
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import previews
 
 # In few words, for lists; the whole texts are the API's.
-SHORT: Mapping[str, str] = MappingProxyType(
-    {
-        Code.NO_ACTIVE_MEMBERSHIP: "no active membership",
-        Code.MEMBERSHIP_PAUSED: "membership paused",
-        Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: "membership not valid here",
-        Code.INSUFFICIENT_CREDITS: "no credits left",
-        Code.WAIVER_REQUIRED: "waiver missing",
-        Code.MEMBER_ERASED: "erased",
-        Code.MEMBER_SUSPENDED: "suspended",
-        Code.BOOKING_LIMIT_REACHED: "daily limit reached",
-        Code.OVERLAPPING_BOOKING: "has another class then",
-        Code.SPOT_REQUIRED: "no spot left",
-        Code.CLASS_STARTED: "class has started",
-    }
-)
+SHORT: Mapping[str, str] = {
+    Code.NO_ACTIVE_MEMBERSHIP: "no active membership",
+    Code.MEMBERSHIP_PAUSED: "membership paused",
+    Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: "membership not valid here",
+    Code.INSUFFICIENT_CREDITS: "no credits left",
+    Code.WAIVER_REQUIRED: "waiver missing",
+    Code.MEMBER_ERASED: "erased",
+    Code.MEMBER_SUSPENDED: "suspended",
+    Code.BOOKING_LIMIT_REACHED: "daily limit reached",
+    Code.OVERLAPPING_BOOKING: "has another class then",
+    Code.SPOT_REQUIRED: "no spot left",
+    Code.CLASS_STARTED: "class has started",
+}
 
 
 class ResolutionLinks(NamedTuple):
@@ -42,17 +37,13 @@ class ResolutionLinks(NamedTuple):
 def at_the_desk(class_id: UUID, member_id: UUID) -> ResolutionLinks:
     """Return the ways from a class: its drawers, which continue with the booking."""
     drawers, query = f"/console/classes/{class_id}", f"?member={member_id}"
-    return ResolutionLinks(f"{drawers}/walk-in{query}", f"{drawers}/waiver{query}", _profile(member_id))
+    return ResolutionLinks(f"{drawers}/walk-in{query}", f"{drawers}/waiver{query}", f"/console/members/{member_id}")
 
 
 def from_profile(member_id: UUID, back: str) -> ResolutionLinks:
     """Return the ways from a member's profile; a sale leads back to the booking."""
-    profile = _profile(member_id)
+    profile = f"/console/members/{member_id}"
     return ResolutionLinks(f"{profile}/sell?{urlencode({'next': back})}", f"{profile}/form-link", profile)
-
-
-def _profile(member_id: UUID) -> str:
-    return f"/console/members/{member_id}"
 
 
 def short_text(code: str) -> str:
@@ -72,7 +63,7 @@ def resolution(request: ConsoleRequest, code: str, ways: ResolutionLinks) -> Res
     return None
 
 
-def can_join_waitlist(reasons: Iterable[previews.Reason]) -> bool:
+def can_join_waitlist(reasons: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether the class is full, by the reasons of a validated booking, and has a place on its waitlist."""
     return any(each["code"] == Code.CLASS_FULL and each["details"]["waitlist_available"] for each in reasons)
 

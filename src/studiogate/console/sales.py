@@ -5,12 +5,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from studiogate import clock
-from studiogate.console.framework.actions import Action, Done, Form, Subject
+from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, UndoAction, own_page, page
 from studiogate.console.framework.formats import money, with_query
 from studiogate.console.framework.inputs import REQUIRED_REASON, Input, optional_amount
-from studiogate.console.framework.page import page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PAGE_OF_FORMS
 from studiogate.console.offers import with_renewal
@@ -28,28 +26,25 @@ PATH = "/console/sales"
 RENEWALS_AHEAD = (7, 30, 90)
 
 
-@page("GET", "/sales", Permission.SALES)
+@page("/sales", Permission.SALES)
+@page("/sales/fees", Permission.SALES)
 async def purchases(request: ConsoleRequest) -> Answer:
-    status = request.query.get("status")
-    filters = PurchaseFilters(status if status in set(PurchaseStatus) else None, _place(request))
-    return await _purchases(request, filters, "purchases", PATH)
-
-
-@page("GET", "/sales/fees", Permission.SALES)
-async def open_fees(request: ConsoleRequest) -> Answer:
-    """Show the fees that nobody has paid."""
-    return await _purchases(request, PurchaseFilters(None, _place(request), open_fees=True), "fees", f"{PATH}/fees")
-
-
-async def _purchases(request: ConsoleRequest, filters: PurchaseFilters, section: str, path: str) -> Answer:
-    after = as_id(request.query.get("after"))
+    """Show what was sold, or the fees that nobody has paid."""
+    path, after = request.http.path.rstrip("/"), as_id(request.query.get("after"))
+    is_fees, asked = path.endswith("/fees"), request.query.get("status")
+    place = as_id(request.query.get("location"))
+    filters = PurchaseFilters(
+        asked if asked in set(PurchaseStatus) and not is_fees else None,
+        place if any(each.id == place for each in request.frame.locations) else None,
+        open_fees=is_fees,
+    )
     async with request.database.connection() as connection:
         found = await sales_list.list_purchases(connection, request.access, filters, after, PAGE_OF_FORMS)
     given = {"status": filters.status, "location": filters.location_id}
     statuses = [("", "All"), *((each.value, words.PURCHASE[each][0].capitalize()) for each in PurchaseStatus)]
     return request.render(
         "sales/purchases.html",
-        section=section,
+        section="fees" if is_fees else "purchases",
         rows=found.rows,
         next_href=found.next and with_query(path, **given, after=found.next),
         filters=filters,
@@ -63,7 +58,7 @@ async def _purchases(request: ConsoleRequest, filters: PurchaseFilters, section:
     )
 
 
-@page("GET", "/sales/renewals", Permission.SALES)
+@page("/sales/renewals", Permission.SALES)
 async def renewals(request: ConsoleRequest) -> Answer:
     """Show the memberships that renew within the next days, with what each will cost."""
     asked = request.query.get("days", "")
@@ -80,11 +75,6 @@ async def renewals(request: ConsoleRequest) -> Answer:
         days=days,
         choices=[(each, with_query(path, days=each)) for each in RENEWALS_AHEAD],
     )
-
-
-def _place(request: ConsoleRequest) -> UUID | None:
-    place = as_id(request.query.get("location"))
-    return place if any(each.id == place for each in request.frame.locations) else None
 
 
 PURCHASE = Subject(

@@ -12,36 +12,11 @@ from studiogate.console.schedule import change_class, class_pages, closure_pages
 from studiogate.console.set_up import first_studio, imports
 
 SCREENS = (
-    home,
-    sign_in,
-    links,
-    resume,
-    profile,
-    first_studio,
-    imports,
-    staff,
-    week,
-    class_pages,
-    change_class,
-    copy_pages,
-    series_pages,
-    closure_pages,
-    lists,
-    member_profile,
-    actions,
-    sell,
-    book,
-    forms,
-    downloads,
-    merge,
-    sales,
-    today,
-    booking,
-    walk_in,
-    waiver,
-    class_page,
-    live,
-)
+    home, sign_in, links, resume, profile, first_studio, imports, staff,
+    week, class_pages, change_class, copy_pages, series_pages, closure_pages,
+    lists, member_profile, actions, sell, book, forms, downloads, merge, sales,
+    today, booking, walk_in, waiver, class_page, live,
+)  # fmt: skip
 
 
 def routes() -> Sequence[Route]:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from studiogate.console.framework.page import action, page
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework import ConsoleRequest, action, page
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff.tokens import link_path
@@ -16,12 +15,8 @@ from studiogate.web.response import Answer
 STAFF = "/console/staff"
 
 
-@page("GET", "/staff", Permission.STAFF)
-async def show(request: ConsoleRequest) -> Answer:
-    return await _list(request)
-
-
-async def _list(request: ConsoleRequest, **link: Any) -> Answer:
+@page("/staff", Permission.STAFF)
+async def show_staff(request: ConsoleRequest, **link: Any) -> Answer:
     """Show the staff; ``link`` is one that was made just now and is shown once."""
     own = request.signed_in.session.account_id
     async with request.database.connection() as connection:
@@ -31,16 +26,13 @@ async def _list(request: ConsoleRequest, **link: Any) -> Answer:
     return request.render("staff/list.html", **values)
 
 
-@action("POST", "/staff/{account_id}/reset-link", Permission.STAFF)
+@action("/staff/{account_id}/reset-link", Permission.STAFF)
 async def make_reset_link(request: ConsoleRequest) -> Answer:
     """Make a link that sets a new password. The page with it is the answer itself: nothing else ever shows it."""
-    account_id, settings = request.param_id("account_id"), request.runtime.settings
-    if account_id is None:
-        return request.not_found()
-    sends_mail = settings.smtp_url is not None
+    account_id = request.param_id("account_id")
     async with request.database.connection() as connection:
-        made = await roles.make_reset_link(connection, request.access, account_id, mail=sends_mail)
+        made = await roles.make_reset_link(connection, request.access, account_id, mail=request.sends_mail)
     if isinstance(made, Refusal):
         return request.refused(made, STAFF)
-    url = known_address(settings) + link_path(made.token)
-    return await _list(request, url=url, expires_at=made.expires_at, account_id=account_id, mailed=sends_mail)
+    url = known_address(request.runtime.settings) + link_path(made.token)
+    return await show_staff(request, url=url, expires_at=made.expires_at, account_id=account_id)

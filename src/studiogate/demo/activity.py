@@ -16,7 +16,8 @@ from studiogate.demo.forms import INTAKE
 from studiogate.demo.history import LATE_CANCEL_FEE
 from studiogate.demo.memberships import membership_id, socks_id
 from studiogate.demo.moment import FULL, SOON, UNCOVERED, UNDER_WAY
-from studiogate.demo.people import Person, by_name, people
+from studiogate.demo.people import Person, by_name
+from studiogate.demo.people import people as all_people
 from studiogate.demo.schedule import Session
 from studiogate.demo.seed import Seed
 from studiogate.demo.studio import FRONT_DESK, MANAGER, STAFF, TIMEZONE, Colleague
@@ -62,34 +63,25 @@ class Day:
     partner: Access
 
     @cached_property
-    def _people(self) -> dict[str, Person]:
-        return by_name(people(self.seed))
+    def people(self) -> dict[str, Person]:
+        return by_name(all_people(self.seed))
 
     @property
     def today(self) -> date:
         return self.now.astimezone(ZoneInfo(TIMEZONE)).date()
 
     def id(self, kind: str, *key: object) -> UUID:
-        """The id of a row of the studio file."""
         return UUID(self.seed.uuid(kind, *key))
 
     def member(self, name: str) -> UUID:
-        return UUID(self._people[name].id)
-
-    def intake(self, name: str) -> UUID:
-        """What this person sent by the form that instructors read."""
-        return self.id("submission", INTAKE, self._people[name].email)
+        return UUID(self.people[name].id)
 
     def membership(self, name: str) -> UUID:
-        return UUID(membership_id(self.seed, self._people[name]))
+        return UUID(membership_id(self.seed, self.people[name]))
 
     def session(self, begins: int) -> UUID:
         """The class of the day that begins so many minutes from now."""
         return UUID(moment.around(self.seed, self.now)[begins].id)
-
-    @property
-    def in_denver(self) -> UUID:
-        return UUID(moment.denver_session(self.seed, self.now).id)
 
     def booking(self, name: str, class_id: UUID) -> UUID:
         return self.id("booking", class_id, self.member(name))
@@ -98,10 +90,6 @@ class Day:
         """What leaving a past class late cost this person."""
         past: Session = moment.past(self.seed, self.now)[moment.LEFT_LATE[name]]
         return self.id("purchase", LATE_CANCEL_FEE, self.booking(name, UUID(past.id)))
-
-    def socks(self, name: str) -> UUID:
-        """This person's purchase of grip socks."""
-        return UUID(socks_id(self.seed, self._people[name], self.today))
 
 
 async def a_partner_asks(day: Day, wanted: BookClass | CancelBooking) -> object:
@@ -247,7 +235,10 @@ STEPS: dict[str, Callable[[Day], Awaitable[object]]] = {
         day.connection, day.manager, day.member("Phoebe Langley"), "Card reported stolen."
     ),
     "a_substitute_is_found": lambda day: classes.change(
-        day.connection, day.manager, day.in_denver, Given({"instructor_id": str(day.id("instructor", "willa"))})
+        day.connection,
+        day.manager,
+        UUID(moment.denver_session(day.seed, day.now).id),
+        Given({"instructor_id": str(day.id("instructor", "willa"))}),
     ),
     "a_class_is_called_off": a_class_is_called_off,
     "a_series_begins": a_series_begins,
@@ -256,11 +247,18 @@ STEPS: dict[str, Callable[[Day], Awaitable[object]]] = {
     "a_visitor_asks": a_visitor_asks,
     # The intake of somebody who is in today's classes, which staff have read.
     "a_request_is_confirmed": lambda day: form_staff.decide(
-        day.connection, day.desk, day.intake("Freya Nilsen"), SubmissionStatus.CONFIRMED
+        day.connection,
+        day.desk,
+        day.id("submission", INTAKE, day.people["Freya Nilsen"].email),
+        SubmissionStatus.CONFIRMED,
     ),
     "a_partner_sends_a_lead": a_partner_sends_a_lead,
     "socks_come_back": lambda day: purchases.refund(
-        day.connection, day.manager, day.socks("Chiara Lombardi"), None, "Wrong size."
+        day.connection,
+        day.manager,
+        UUID(socks_id(day.seed, day.people["Chiara Lombardi"], day.today)),
+        None,
+        "Wrong size.",
     ),
 }
 
@@ -270,7 +268,12 @@ async def act(connection: Connection, studio_id: UUID, credential_id: str, now: 
     chance = Seed(seed)
     accounts = {each.email: await _invite(connection, studio_id, chance, each) for each in STAFF}
     partner = Access(studio_id, credential_id, frozenset(Scope), None)
-    at_work = {each.email: _access(studio_id, chance, each, accounts[each.email]) for each in STAFF}
+    at_work = {}
+    for each in STAFF:
+        grant = _grant(chance, each)
+        account = accounts[each.email]
+        staff = Staff(each.email, PERMISSIONS[each.role], Channel.CONSOLE, account, grant.instructor_id)
+        at_work[each.email] = staff_access(studio_id, staff, grant.location_ids)
     day = Day(connection, chance, now, at_work[FRONT_DESK.email], at_work[MANAGER.email], partner)
     outcomes = [(name, await step(day)) for name, step in STEPS.items()]
     return [f"{name}: {outcome.code}" for name, outcome in outcomes if isinstance(outcome, Refusal)]
@@ -289,10 +292,3 @@ def _grant(seed: Seed, colleague: Colleague) -> Grant:
     locations = tuple(UUID(seed.uuid("location", key)) for key in colleague.locations) or None
     instructor = UUID(seed.uuid("instructor", colleague.instructor)) if colleague.instructor else None
     return Grant(colleague.role, locations, instructor)
-
-
-def _access(studio_id: UUID, seed: Seed, colleague: Colleague, account_id: UUID) -> Access:
-    grant = _grant(seed, colleague)
-    permissions = PERMISSIONS[colleague.role]
-    staff = Staff(colleague.email, permissions, Channel.CONSOLE, account_id, grant.instructor_id)
-    return staff_access(studio_id, staff, grant.location_ids)

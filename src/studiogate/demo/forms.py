@@ -2,49 +2,22 @@
 
 Answers go through the service's own checks (``domain.forms``), so the stored rows are those of the hosted page."""
 
-import base64
-import math
-import struct
-import zlib
 from datetime import date, datetime, timedelta
-from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from studiogate.demo.people import OF_THE_DAY, Person
-from studiogate.demo.seed import Seed, daytime, midnight, read_file, written
+from studiogate.demo.seed import Seed, daytime, midnight, read_file, sections, written
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import judge
 from studiogate.domain.instants import instant_text
 
-WIDTH, HEIGHT = 160, 48
-HANDS = 5
+SIGNATURES = sections("signatures.json")
 
 
 def signature_url(name: str) -> str:
     """A line of ink, in one of a few hands."""
-    return _signature(sum(map(ord, name)) % HANDS)
-
-
-@cache
-def _signature(hand: int) -> str:
-    rows = [(1 << WIDTH) - 1] * HEIGHT  # one bit per pixel, white paper
-    for x in range(8, WIDTH - 8):
-        y = HEIGHT // 2 + round(math.sin(x / (3 + hand)) * (6 + x * (hand + 3) % 11))
-        rows[y] &= ~(3 << (WIDTH - x))
-        rows[y + 1] &= ~(1 << (WIDTH - x))
-    return "data:image/png;base64," + base64.b64encode(_png(rows)).decode()
-
-
-def _png(rows: list[int]) -> bytes:
-    pixels = b"".join(b"\0" + row.to_bytes(WIDTH // 8, "big") for row in rows)
-    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 1, 0, 0, 0, 0)
-    chunks = (b"IHDR", header), (b"IDAT", zlib.compress(pixels)), (b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*each) for each in chunks)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return str(SIGNATURES[sum(map(ord, name)) % len(SIGNATURES)])
 
 
 def note_pdf(name: str) -> bytes:
@@ -76,6 +49,7 @@ WAIVER, INTAKE, INTRO_OFFER = "liability-waiver", "movement-intake", "intro-offe
 UNSIGNED = frozenset({"Lucía Gómez", "Tomás Ortega"})
 BIRTHDAY = "Sofia Varga"
 INJURED = {"Nia Campbell": "Left knee, since a fall in spring.", "Wei Chen": "Lower back, on and off for two years."}
+WITH_INTAKE = {*INJURED, "Tomás Ortega", "Freya Nilsen", "Marisol Vega"}
 ASKED_BY_FORM = 8
 CLEARANCE = "clearance"
 
@@ -101,9 +75,12 @@ def form_rows(seed: Seed) -> list[Row]:
 
 def submission_rows(seed: Seed, persons: list[Person], forms: list[Row], leads: list[Row], today: date) -> list[Row]:
     by_slug = {form["slug"]: form for form in forms}
+    of_the_day = {part.name for part in OF_THE_DAY}
+    regulars = {_name(person) for person in persons if person.weekdays and person.number % 3 == 0}
+    signed = regulars | of_the_day - UNSIGNED
     sent = [
-        *(_waiver(seed, by_slug[WAIVER], person, today) for person in persons if _has_signed(person)),
-        *(_intake(seed, by_slug[INTAKE], person, today) for person in persons if _name(person) in _intake_names()),
+        *(_waiver(seed, by_slug[WAIVER], each, today) for each in persons if each.email and _name(each) in signed),
+        *(_intake(seed, by_slug[INTAKE], each, today) for each in persons if _name(each) in WITH_INTAKE),
         *_requests(seed, by_slug[INTRO_OFFER], leads),
     ]
     rows = [_row(seed, each) for each in sent]
@@ -117,30 +94,16 @@ def upload_contents(seed: Seed) -> dict[str, bytes]:
 
 def with_submissions(leads: list[Row], submissions: list[Row]) -> list[Row]:
     """A lead knows the forms that they sent."""
-    sent = {row["lead_id"]: row for row in submissions if row["lead_id"]}
-    return [lead | {"metadata": lead["metadata"] | _noted(sent.get(lead["id"]))} for lead in leads]
-
-
-def _noted(row: Row | None) -> Row:
-    if row is None:
-        return {}
-    at = datetime.fromisoformat(row["created_at"])
-    entry = {"form_id": row["form_id"], "submission_id": row["id"], "submitted_at": instant_text(at)}
-    return {"form_submissions": [entry]}
+    noted = {}
+    for row in submissions:
+        at = instant_text(datetime.fromisoformat(row["created_at"]))
+        entry = {"form_id": row["form_id"], "submission_id": row["id"], "submitted_at": at}
+        noted[row["lead_id"]] = {"form_submissions": [entry]}
+    return [lead | {"metadata": lead["metadata"] | noted.get(lead["id"], {})} for lead in leads]
 
 
 def _name(person: Person) -> str:
     return f"{person.first_name} {person.last_name}"
-
-
-def _has_signed(person: Person) -> bool:
-    of_the_day = {part.name for part in OF_THE_DAY}
-    regular = bool(person.weekdays) and person.number % 3 == 0
-    return bool(person.email) and (regular or _name(person) in of_the_day - UNSIGNED)
-
-
-def _intake_names() -> set[str]:
-    return {*INJURED, "Tomás Ortega", "Freya Nilsen", "Marisol Vega"}
 
 
 def _waiver(seed: Seed, form: Row, person: Person, today: date) -> Sent:
@@ -226,19 +189,17 @@ def _row(seed: Seed, sent: Sent) -> Row:
         "verified": sent.verified,
         "member_id": sent.member_id,
         "lead_id": sent.lead_id,
-        "files": [_file_row(upload, sent) for upload in uploads],
-        "created_at": written(sent.at),
-    }
-
-
-def _file_row(upload_id: str, sent: Sent) -> Row:
-    content = note_pdf(sent.name)
-    return {
-        "id": upload_id,
-        "field_key": CLEARANCE,
-        "filename": "doctors-note.pdf",
-        "content_type": "application/pdf",
-        "size": len(content),
-        "sha256": sha256(content).hexdigest(),
+        "files": [
+            {
+                "id": upload,
+                "field_key": CLEARANCE,
+                "filename": "doctors-note.pdf",
+                "content_type": "application/pdf",
+                "size": len(note_pdf(sent.name)),
+                "sha256": sha256(note_pdf(sent.name)).hexdigest(),
+                "created_at": written(sent.at),
+            }
+            for upload in uploads
+        ],
         "created_at": written(sent.at),
     }

@@ -12,18 +12,11 @@ from uuid import UUID
 from studiogate.demo.memberships import membership_id
 from studiogate.demo.rosters import Seat, booking_row
 from studiogate.demo.seed import Seed, written
-from studiogate.demo.studio import LOCATION_BY_KEY, POLICY, STUDIO, class_type_policy
-from studiogate.domain.bookings.cancellation import (
-    Cancellation,
-    CancellationAttempt,
-    CancellationCause,
-    CancellationType,
-    Receipt,
-    decide_cancellation,
-    receipt_json,
-)
+from studiogate.demo.studio import LOCATIONS, POLICY, STUDIO, class_type_policy
+from studiogate.domain.bookings import cancellation as rules
+from studiogate.domain.bookings.cancellation import CancellationCause, CancellationType
 from studiogate.domain.bookings.facts import BookingFacts, ClassFacts, MembershipFacts
-from studiogate.domain.bookings.policy import Policy, resolve_policy
+from studiogate.domain.bookings.policy import resolve_policy
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
 from studiogate.domain.refusals import Refusal
 
@@ -110,10 +103,12 @@ def _cancel(seed: Seed, history: History, seat: Seat, at: datetime) -> None:
     booking, membership = _facts(seed, history, seat)
     since = booking.policy.late_cancels_since(at)
     earlier = sum(late >= since for late in history.late_cancels[seat.person.id])
-    attempt = CancellationAttempt(
-        booking, _class_facts(seat), membership, earlier, str(STUDIO["currency"]), _cause(seat), at
+    cause = CancellationCause.WAITLIST_EXPIRED if seat.waits else CancellationCause.PARTNER
+    if seat.session.cancelled:
+        cause = CancellationCause.CLASS_CANCELLED
+    decided = rules.decide_cancellation(
+        rules.CancellationAttempt(booking, _class_facts(seat), membership, earlier, str(STUDIO["currency"]), cause, at)
     )
-    decided = decide_cancellation(attempt)
     if isinstance(decided, Refusal):
         raise ValueError(f"The demo studio has a booking that cannot be cancelled: {decided.code}")
     if decided.cancellation_type in (CancellationType.LATE, CancellationType.GRACED):
@@ -125,28 +120,16 @@ def _cancel(seed: Seed, history: History, seat: Seat, at: datetime) -> None:
     history.cancellations.append(_receipt_row(seed, history, booking, decided, seat))
 
 
-def _cause(seat: Seat) -> CancellationCause:
-    if seat.session.cancelled:
-        return CancellationCause.CLASS_CANCELLED
-    return CancellationCause.WAITLIST_EXPIRED if seat.waits else CancellationCause.PARTNER
-
-
-def _policy(seed: Seed, seat: Seat) -> Policy:
-    slot = seat.session.slot
-    location = LOCATION_BY_KEY[slot.location].policy
-    policy = resolve_policy(POLICY, location, class_type_policy(seed, slot.class_type), slot.policy)
-    return policy.in_currency(str(STUDIO["currency"]))
-
-
 def _facts(seed: Seed, history: History, seat: Seat) -> tuple[BookingFacts, MembershipFacts]:
-    id_ = UUID(membership_id(seed, seat.person))
+    id_, slot = UUID(membership_id(seed, seat.person)), seat.session.slot
+    of_location, of_type = LOCATIONS[slot.location]["policy"], class_type_policy(seed, slot.class_type)
     credits_ = history.credits[str(id_)]
     booking = BookingFacts(
         UUID(seat.booking_id(seed)),
         UUID(seat.session.id),
         UUID(seat.person.id),
         BookingStatus.WAITLISTED if seat.waits else BookingStatus.CONFIRMED,
-        _policy(seed, seat),
+        resolve_policy(POLICY, of_location, of_type, slot.policy).in_currency(str(STUDIO["currency"])),
         id_,
         int(credits_ is not None and not seat.waits),
         UUID(seat.spot) if seat.spot else None,
@@ -174,12 +157,28 @@ def _class_facts(seat: Seat) -> ClassFacts:
     )
 
 
-def _receipt_row(seed: Seed, history: History, booking: BookingFacts, decided: Cancellation, seat: Seat) -> Row:
+def _receipt_row(seed: Seed, history: History, booking: BookingFacts, decided: rules.Cancellation, seat: Seat) -> Row:
     id_ = seed.uuid("cancellation", booking.id)
     fee_id = None if decided.fee is None else seed.uuid("purchase", LATE_CANCEL_FEE, booking.id)
     if decided.fee is not None and fee_id is not None:
-        history.fees.append(_fee_row(seed, seat, fee_id, (decided.fee.amount, decided.fee.currency), decided))
-    receipt = Receipt(UUID(id_), purchase_id=None if fee_id is None else UUID(fee_id))
+        history.fees.append(
+            {
+                "id": fee_id,
+                "member_id": seat.person.id,
+                "product_id": None,
+                "product_key": LATE_CANCEL_FEE,
+                "product_type": "fee",
+                "quantity": 1,
+                "amount_total": decided.fee.amount,
+                "currency": decided.fee.currency,
+                "refunded_amount": "0.00",
+                "status": "pending",
+                "location_id": seed.uuid("location", seat.session.slot.location),
+                "booking_id": seat.booking_id(seed),
+                "created_at": written(decided.cancelled_at),
+            }
+        )
+    receipt = rules.Receipt(UUID(id_), purchase_id=None if fee_id is None else UUID(fee_id))
     return {
         "id": id_,
         "booking_id": str(booking.id),
@@ -190,25 +189,7 @@ def _receipt_row(seed: Seed, history: History, booking: BookingFacts, decided: C
         "credits_forfeited": decided.credits_forfeited,
         "credits_returned": decided.credits_returned,
         "purchase_id": fee_id,
-        "receipt": receipt_json(booking, decided, receipt),
-    }
-
-
-def _fee_row(seed: Seed, seat: Seat, fee_id: str, money: tuple[str, str], decided: Cancellation) -> Row:
-    return {
-        "id": fee_id,
-        "member_id": seat.person.id,
-        "product_id": None,
-        "product_key": LATE_CANCEL_FEE,
-        "product_type": "fee",
-        "quantity": 1,
-        "amount_total": money[0],
-        "currency": money[1],
-        "refunded_amount": "0.00",
-        "status": "pending",
-        "location_id": seed.uuid("location", seat.session.slot.location),
-        "booking_id": seat.booking_id(seed),
-        "created_at": written(decided.cancelled_at),
+        "receipt": rules.receipt_json(booking, decided, receipt),
     }
 
 

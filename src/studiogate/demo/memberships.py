@@ -32,7 +32,20 @@ def memberships_of(seed: Seed, person: Person, today: date) -> list[Row]:
         return []
     current = _current(seed, person, today)
     began_with_intro = person.cohort.product == "unlimited" and seed.fraction("began with intro", person.id) < 0.4
-    return [_intro_before(seed, person, current), current] if began_with_intro else [current]
+    if not began_with_intro:
+        return [current]
+    begins = read(current["started_at"]) - timedelta(days=seed.whole(INTRO_DAYS + 1, 45, "intro", person.id))
+    ends = written(begins + timedelta(days=INTRO_DAYS))
+    intro = _row(seed, person, "intro-3") | {
+        "status": "expired",
+        "state_version": 5,
+        "started_at": written(begins),
+        "current_period_start": written(begins),
+        "current_period_end": ends,
+        "ended_at": ends,
+        "credits_remaining": 0,
+    }
+    return [intro, current]
 
 
 def _current(seed: Seed, person: Person, today: date) -> Row:
@@ -40,8 +53,11 @@ def _current(seed: Seed, person: Person, today: date) -> Row:
     ends = daytime(seed, midnight(today), seed.whole(*cohort.ends_in, "ends", person.id), person.id)
     renewals = seed.whole(*cohort.renewals, "renewals", person.id)
     begins = period_before(cohort, ends)
-    row = _row(seed, person, str(cohort.product)) | {"price_id": renewal_price_id(seed, cohort)}
-    row |= {
+    # The price by which the membership renews; packs do not.
+    interval = {1: "month", 12: "year"}.get(cohort.months, "")
+    prices = [each for each in PRODUCT_BY_KEY[str(cohort.product)].prices if each.interval == interval]
+    row = _row(seed, person, str(cohort.product)) | {
+        "price_id": price_id(seed, str(cohort.product), prices[0]) if prices else None,
         "status": cohort.status,
         "auto_renew": cohort.months > 0,
         "state_version": 1 + renewals,
@@ -50,14 +66,6 @@ def _current(seed: Seed, person: Person, today: date) -> Row:
         "current_period_end": written(ends),
     }
     return row | _state_details(seed, person, today, begins, ends)
-
-
-def renewal_price_id(seed: Seed, cohort: Cohort) -> str | None:
-    """The price by which the membership renews; None for packs, which do not."""
-    interval = {1: "month", 12: "year"}.get(cohort.months)
-    prices = PRODUCT_BY_KEY[str(cohort.product)].prices
-    price = next((price for price in prices if price.interval == interval), None) if interval else None
-    return None if price is None else price_id(seed, str(cohort.product), price)
 
 
 def period_before(cohort: Cohort, moment: datetime, periods: int = 1) -> datetime:
@@ -82,9 +90,27 @@ def _row(seed: Seed, person: Person, product: str) -> Row:
 
 def _state_details(seed: Seed, person: Person, today: date, begins: datetime, ends: datetime) -> Row:
     if person.cohort.status == "paused":
-        return _pause(seed, person, today)
+        pauses = daytime(seed, midnight(today), -seed.whole(3, 20, "pause", person.id), "pause", person.id)
+        length = timedelta(days=seed.pick((30, 45, 60), "pause length", person.id))
+        return {
+            "paused_at": written(pauses),
+            "pause_starts_at": written(pauses),
+            "pause_ends_at": written(pauses + length),
+            "pause_reason": seed.pick(PAUSE_REASONS, "pause", person.id),
+        }
     if person.cohort.status == "cancelled":
-        return _cancellation(seed, person, begins, ends)
+        # Every second one stayed to the end of the paid period, the others left at once.
+        decided = begins + timedelta(hours=seed.whole(48, 500, "cancelled", person.id))
+        stays = person.number % 2 == 0
+        ended = written(ends if stays else decided)
+        return {
+            "auto_renew": False,
+            "cancel_at_period_end": stays,
+            "cancel_at": ended,
+            "cancelled_at": written(decided),
+            "cancellation_reason": seed.pick(CANCELLATION_REASONS, "cancelled", person.id),
+            "ended_at": ended,
+        }
     if person.cohort.status == "expired":
         return {"ended_at": written(ends), "credits_remaining": seed.whole(0, 2, "left over", person.id)}
     if person.cohort.status == "active" and person.cohort.months == 1 and person.number % 9 == 0:
@@ -92,45 +118,6 @@ def _state_details(seed: Seed, person: Person, today: date, begins: datetime, en
         planned = {"auto_renew": False, "cancel_at_period_end": True, "cancel_at": written(ends)}
         return {**planned, "cancellation_reason": reason}
     return {}
-
-
-def _pause(seed: Seed, person: Person, today: date) -> Row:
-    begins = daytime(seed, midnight(today), -seed.whole(3, 20, "pause", person.id), "pause", person.id)
-    return {
-        "paused_at": written(begins),
-        "pause_starts_at": written(begins),
-        "pause_ends_at": written(begins + timedelta(days=seed.pick((30, 45, 60), "pause length", person.id))),
-        "pause_reason": seed.pick(PAUSE_REASONS, "pause", person.id),
-    }
-
-
-def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) -> Row:
-    """Every second one stayed to the end of the paid period, the others left at once."""
-    decided = begins + timedelta(hours=seed.whole(48, 500, "cancelled", person.id))
-    stays = person.number % 2 == 0
-    ended = ends if stays else decided
-    return {
-        "auto_renew": False,
-        "cancel_at_period_end": stays,
-        "cancel_at": written(ended),
-        "cancelled_at": written(decided),
-        "cancellation_reason": seed.pick(CANCELLATION_REASONS, "cancelled", person.id),
-        "ended_at": written(ended),
-    }
-
-
-def _intro_before(seed: Seed, person: Person, current: Row) -> Row:
-    begins = read(current["started_at"]) - timedelta(days=seed.whole(INTRO_DAYS + 1, 45, "intro", person.id))
-    ends = written(begins + timedelta(days=INTRO_DAYS))
-    return _row(seed, person, "intro-3") | {
-        "status": "expired",
-        "state_version": 5,
-        "started_at": written(begins),
-        "current_period_start": written(begins),
-        "current_period_end": ends,
-        "ended_at": ends,
-        "credits_remaining": 0,
-    }
 
 
 # Purchases
@@ -236,7 +223,9 @@ def _over_the_counter(seed: Seed, person: Person, today: date) -> Iterator[Row]:
         yield _purchase(seed, person, Sale("pack-10", _recently(seed, person, today, "abandoned"), status="cancelled"))
     if person.weekdays and person.number % 16 == 7:
         status = "completed" if person.number % 32 == 7 else "pending"
-        yield _late_fee(seed, person, _recently(seed, person, today, "fee"), status)
+        charged_at = _recently(seed, person, today, "fee")
+        row = _purchase_row(seed, person, "late_cancel_fee", charged_at, LATE_FEE)
+        yield row | {"product_type": "fee", "status": status}
 
 
 def _recently(seed: Seed, person: Person, today: date, what: str) -> datetime:
@@ -251,11 +240,6 @@ def _purchase_id(seed: Seed, person: Person, product_key: str, bought_at: dateti
 def socks_id(seed: Seed, person: Person, today: date) -> str:
     """The purchase of somebody's grip socks."""
     return _purchase_id(seed, person, SOCKS, _recently(seed, person, today, SOCKS))
-
-
-def _late_fee(seed: Seed, person: Person, charged_at: datetime, status: str) -> Row:
-    row = _purchase_row(seed, person, "late_cancel_fee", charged_at, LATE_FEE)
-    return row | {"product_type": "fee", "status": status}
 
 
 def _purchase(seed: Seed, person: Person, sale: Sale) -> Row:

@@ -7,7 +7,7 @@ full, one has no instructor. Earlier classes gave their people a past: only newc
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 
-from studiogate.demo.people import OF_THE_DAY, Part, Person
+from studiogate.demo.people import OF_THE_DAY, Person
 from studiogate.demo.rosters import Seat, on_spots
 from studiogate.demo.schedule import Session, Slot, read_slot, zone_of
 from studiogate.demo.seed import Seed, sections
@@ -15,26 +15,16 @@ from studiogate.demo.seed import Seed, sections
 # The past classes were so many days ago.
 PAST_DAYS = (3, 5, 7, 10, 13)
 # Minutes from the moment, rounded down to five minutes.
-OVER, UNDER_WAY, SOON, FULL, UNCOVERED = -100, -35, 15, 75, 135
+UNDER_WAY, SOON, FULL, UNCOVERED = -35, 15, 75, 135
 _TIMETABLE = sections("timetable.json")
 SLOTS = {int(begins): read_slot(entry) for begins, entry in _TIMETABLE["moment"].items()}
 PAST, DENVER = read_slot(_TIMETABLE["past"]), read_slot(_TIMETABLE["denver"])
 
-# Who is in which class, by their place among the people of the day.
-SEATED = {
-    OVER: (0, 1, 2, 3, 4, 5, 6, 7),
-    UNDER_WAY: (8, 9, 10, 11, 12, 13, 14),
-    SOON: (15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25),
-    FULL: (0, 1, 2, 3, 4, 5, 8, 9),
-    UNCOVERED: (6, 7, 13, 14),
-}
-WAITING = {SOON: (26, 27), FULL: (11, 10, 12)}
+# Who is in which class, by their place among the people of the day. Everybody else in a class that is over or under way
+# is checked in.
+SEATS = {int(begins): seats for begins, seats in _TIMETABLE["seats"].items()}
 # Who left a past class so late that it cost a fee: by name, the days ago.
 LEFT_LATE = {"Hanna Lind": 5, "Dylan Redbird": 7, "James Abara": 10}
-# Everybody else in a class that is over or under way is checked in.
-NO_SHOWS = {OVER: (6,), UNDER_WAY: (14,)}
-NOT_YET_HERE = {UNDER_WAY: (13,)}
-EARLY = {SOON: (15, 18, 19, 20, 21, 22)}
 
 
 def moment_sessions(seed: Seed, now: datetime) -> list[Session]:
@@ -84,7 +74,7 @@ def _session(seed: Seed, slot: Slot, starts: datetime) -> Session:
 def _seats(seed: Seed, session: Session, begins: int, day: list[Person]) -> list[Seat]:
     seated = [
         Seat(session, day[number], _booked_at(seed, session, day[number]), attends=_attendance(begins, number))
-        for number in SEATED[begins]
+        for number in SEATS[begins]["seated"]
     ]
     seated.sort(key=lambda seat: seat.booked_at)
     queue = [
@@ -95,7 +85,7 @@ def _seats(seed: Seed, session: Session, begins: int, day: list[Person]) -> list
             waits=True,
             skipped="insufficient_credits" if begins == SOON and place == 0 else None,
         )
-        for place, number in enumerate(WAITING.get(begins, ()))
+        for place, number in enumerate(SEATS[begins].get("waiting", ()))
     ]
     return [*on_spots(seed, session, seated), *queue]
 
@@ -107,30 +97,26 @@ def _booked_at(seed: Seed, session: Session, person: Person) -> datetime:
 
 def _attendance(begins: int, number: int) -> str | None:
     """The status of a seat in a class around the moment; None where it follows from the clock."""
-    if number in NO_SHOWS.get(begins, ()):
+    if number in SEATS[begins].get("no_show", ()):
         return "no_show"
-    if number in NOT_YET_HERE.get(begins, ()) or begins > SOON:
+    if number in SEATS[begins].get("not_yet_here", ()) or begins > SOON:
         return "confirmed"
-    return "checked_in" if begins < SOON or number in EARLY[begins] else "confirmed"
+    return "checked_in" if begins < SOON or number in SEATS[begins]["early"] else "confirmed"
 
 
 def _visits(seed: Seed, session: Session, ago: int, people: dict[str, Person]) -> list[Seat]:
     """Who came that day: about half of the people of the day, but no newcomer; and whoever spent all credits."""
-    names = ["Otto Lindgren", *(part.name for part in OF_THE_DAY if _came(seed, part, ago))]
+    names = ["Otto Lindgren"]
+    for part in (each for each in OF_THE_DAY if each.situation not in ("intro", "in_denver")):
+        if part.situation == "five_classes":
+            # Ada's five credits are spent, which is why she is skipped on the waitlist.
+            came = part.name == "Ada Moss" or ago in PAST_DAYS[::2]
+        else:
+            came = ago in (LEFT_LATE.get(part.name), PAST_DAYS[0]) or seed.fraction("came", part.name, ago) < 0.3
+        names += [part.name] if came else []
     left = {name: session.starts - timedelta(hours=2) for name in names if LEFT_LATE.get(name) == ago}
     visitors = {name: people[name] for name in names}
     return [
         Seat(session, person, _booked_at(seed, session, person), leaves_at=left.get(name), attends="checked_in")
         for name, person in visitors.items()
     ]
-
-
-def _came(seed: Seed, part: Part, ago: int) -> bool:
-    if part.situation in ("intro", "in_denver"):
-        return False
-    if part.situation == "five_classes":
-        # Ada's five credits are spent, which is why she is skipped on the waitlist.
-        return part.name == "Ada Moss" or ago in PAST_DAYS[::2]
-    if LEFT_LATE.get(part.name) == ago:
-        return True
-    return ago == PAST_DAYS[0] or seed.fraction("came", part.name, ago) < 0.3

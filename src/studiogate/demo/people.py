@@ -8,17 +8,6 @@ from typing import Any, NamedTuple
 from studiogate.demo.seed import Seed, daytime, midnight, read, sections, week_number, written
 
 Row = dict[str, Any]
-DOMAINS = ("example.com", "example.org", "example.net")
-AREA_CODES = {"brooklyn": ("718", "347", "917", "646", "929"), "denver": ("303", "720")}
-
-
-MEMBERSHIP_TYPES = {
-    "unlimited": "unlimited",
-    "off-peak-brooklyn": "off_peak",
-    "reformer-10": "reformer_pack",
-    "intro-3": "intro",
-    "drop-in": "drop_in",
-}
 
 
 @dataclass(frozen=True)
@@ -91,7 +80,7 @@ def by_name(persons: list[Person]) -> dict[str, Person]:
 def _person(seed: Seed, number: int, name: tuple[str, str], cohort: Cohort) -> Person:
     local_part = mailbox(*name)
     home = cohort.only_at or ("denver" if number % 5 in (2, 4) else "brooklyn")
-    codes, visits = AREA_CODES[home], seed.whole(*cohort.visits_a_week, "visits", local_part)
+    codes, visits = _PEOPLE["area_codes"][home], seed.whole(*cohort.visits_a_week, "visits", local_part)
     return Person(
         id=seed.uuid("member", local_part),
         number=number,
@@ -116,6 +105,12 @@ def _member_row(seed: Seed, person: Person, held: list[Row], today: date) -> Row
     current = held[-1] if held else {}
     starts, product = current.get("started_at"), person.cohort.product
     lasts_on = current.get("auto_renew") and current["status"] != "cancelled"
+    # Shortly before the first thing they bought; people who bought nothing yet came within the last half year.
+    latest = midnight(today) - timedelta(days=2)
+    joined = latest - timedelta(minutes=seed.whole(0, 180 * 1440, "joined", person.id))
+    if held:
+        first = min(latest, read(held[0]["started_at"]))
+        joined = first - timedelta(minutes=seed.whole(4, 2000, "joined", person.id))
     return {
         "id": person.id,
         "first_name": person.first_name,
@@ -123,21 +118,12 @@ def _member_row(seed: Seed, person: Person, held: list[Row], today: date) -> Row
         "email": person.email,
         "phone": person.phone,
         "role": person.cohort.role,
-        "membership_type": MEMBERSHIP_TYPES.get(product, "class_pack") if product else None,
+        "membership_type": _PEOPLE["membership_types"].get(product, "class_pack") if product else None,
         "membership_start_date": starts,
         "membership_end_date": None if lasts_on else current.get("ended_at") or current.get("current_period_end"),
         "suspended": person.cohort.suspended,
-        "created_at": written(_joined(seed, person, held, today)),
+        "created_at": written(joined),
     }
-
-
-def _joined(seed: Seed, person: Person, held: list[Row], today: date) -> datetime:
-    """Shortly before the first thing they bought; people who bought nothing yet came within the last half year."""
-    latest = midnight(today) - timedelta(days=2)
-    if not held:
-        return latest - timedelta(minutes=seed.whole(0, 180 * 1440, "joined", person.id))
-    first = min(latest, read(held[0]["started_at"]))
-    return first - timedelta(minutes=seed.whole(4, 2000, "joined", person.id))
 
 
 def first_and_last(full_name: str) -> tuple[str, str]:
@@ -152,79 +138,45 @@ def mailbox(first: str, last: str) -> str:
 
 
 def email_of(first: str, last: str, number: int) -> str:
-    return f"{mailbox(first, last)}@{DOMAINS[number % len(DOMAINS)]}"
+    domains = _PEOPLE["domains"]
+    return f"{mailbox(first, last)}@{domains[number % len(domains)]}"
 
 
 CONVERTED = 10
-# (status, longest time ago in days): fresh leads are new, old ones are decided.
-STATUSES = (
-    ("new", 9),
-    ("new", 5),
-    ("contacted", 21),
-    ("contacted", 30),
-    ("qualified", 45),
-    ("qualified", 30),
-    ("unqualified", 90),
-    ("lost", 120),
-)
-SOURCES = ("partner_api", "website", "waitlist", "referral", "walk_in", "form", "event")
-CAMPAIGNS = (
-    ("instagram", "first-reformer"),
-    ("google", "pilates-near-me"),
-    ("newsletter", "bring-a-friend"),
-    ("partner-app", "new-in-town"),
-    ("flyer", "street-fair"),
-)
-INTERESTS = ("reformer", "cycle", "yoga", "strength", "prenatal", "mobility")
-GOALS = ("get stronger", "move without pain", "meet people", "train for a race", "sleep better")
 
 
 def lead_rows(seed: Seed, persons: list[Person], members: list[Row], today: date) -> list[Row]:
-    asked = [_open_lead(seed, number, name, today) for number, name in enumerate(map(first_and_last, LEAD_NAMES))]
-    rows = [*asked, *_converted_leads(seed, persons, members)]
-    return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
-
-
-def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> Row:
-    status, longest_ago = STATUSES[number % len(STATUSES)]
-    mail = email_of(*name, number)
-    asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
-    first_name = "" if number % 13 == 12 else name[0]
-    return _row(seed, mail, first_name, (status, "lead"), asked_at)
-
-
-def _converted_leads(seed: Seed, persons: list[Person], members: list[Row]) -> list[Row]:
-    """A lead is converted by the member with its email: so each of these asked before that member joined."""
+    rows = []
+    for number, (first_name, last_name) in enumerate(map(first_and_last, LEAD_NAMES)):
+        status, longest_ago = _PEOPLE["lead_statuses"][number % len(_PEOPLE["lead_statuses"])]
+        mail = email_of(first_name, last_name, number)
+        asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
+        rows.append(_row(seed, mail, "" if number % 13 == 12 else first_name, (status, "lead"), asked_at))
+    # A lead is converted by the member with its email, so each of these asked before that member joined.
     customers = [pair for pair in zip(persons, members, strict=True) if pair[0].cohort.product and pair[0].email]
-    return [_converted(seed, person, member) for person, member in customers[1 :: len(customers) // CONVERTED]]
-
-
-def _converted(seed: Seed, person: Person, member: Row) -> Row:
-    asked_at = read(member["created_at"]) - timedelta(hours=seed.whole(5, 400, "asked", person.id))
-    stage = "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
-    stage = "former_member" if person.cohort.status in ("cancelled", "expired") else stage
-    return _row(seed, str(person.email), person.first_name, ("converted", stage), asked_at)
+    for person, member in customers[1 :: len(customers) // CONVERTED]:
+        asked_at = read(member["created_at"]) - timedelta(hours=seed.whole(5, 400, "asked", person.id))
+        stage = "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
+        stage = "former_member" if person.cohort.status in ("cancelled", "expired") else stage
+        rows.append(_row(seed, str(person.email), person.first_name, ("converted", stage), asked_at))
+    return sorted(rows, key=lambda row: (row["created_at"], row["id"]))
 
 
 def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked_at: datetime) -> Row:
     status, stage = reached
+    medium, campaign = seed.pick(_PEOPLE["campaigns"], "campaign", mail)
+    metadata: Row = {"interests": sorted(seed.shuffled(_PEOPLE["interests"], str, "interests", mail)[:2])}
+    if seed.fraction("utm", mail) < 0.7:
+        metadata["utm"] = {"utm_source": medium, "utm_campaign": campaign}
+    if seed.fraction("goal", mail) < 0.5:
+        metadata["goal"] = seed.pick(_PEOPLE["goals"], "goal", mail)
     return {
         "id": seed.uuid("lead", mail),
         "email": mail,
         "first_name": first_name,
-        "source": seed.pick(SOURCES, "source", mail),
+        "source": seed.pick(_PEOPLE["lead_sources"], "source", mail),
         "status": status,
         "lifecycle_stage": stage,
-        "metadata": _metadata(seed, mail),
+        "metadata": metadata,
         "created_at": written(asked_at),
     }
-
-
-def _metadata(seed: Seed, mail: str) -> Row:
-    medium, campaign = seed.pick(CAMPAIGNS, "campaign", mail)
-    metadata: Row = {"interests": sorted(seed.shuffled(INTERESTS, str, "interests", mail)[:2])}
-    if seed.fraction("utm", mail) < 0.7:
-        metadata["utm"] = {"utm_source": medium, "utm_campaign": campaign}
-    if seed.fraction("goal", mail) < 0.5:
-        metadata["goal"] = seed.pick(GOALS, "goal", mail)
-    return metadata

@@ -115,9 +115,12 @@ def day_roster(seed: Seed, regulars: list[Person], day: date, sessions: list[Ses
     coming = seed.shuffled((p for p in regulars if p.comes_on(day)), lambda person: person.id, "roster", day)
     open_to_members = sorted((s for s in sessions if s.slot.visible), key=lambda session: session.id)
     roster: list[Seat] = []
-    for session in open_to_members:
-        if session.slot.sought_after:
-            roster += _sought_after_seats(seed, session, _without(coming, roster))
+    for session in (each for each in open_to_members if each.slot.sought_after):
+        capacity, waiting = session.slot.capacity, seed.whole(3, 7, "waiting", session.id)
+        wanting = [each for each in _without(coming, roster) if _may_book(each, session)][: capacity + waiting]
+        seated = [_seat(seed, session, person, SOUGHT_AFTER_NOTICE) for person in wanting[:capacity]]
+        roster += on_spots(seed, session, seated)
+        roster += (replace(_seat(seed, session, each, WAITING_NOTICE), waits=True) for each in wanting[capacity:])
     others = [session for session in open_to_members if not session.slot.sought_after]
     return roster + _usual_seats(seed, others, _without(coming, roster))
 
@@ -132,15 +135,6 @@ def _may_book(person: Person, session: Session) -> bool:
     return person.home == session.slot.location and product.covers(session.slot.location, session.slot.class_type)
 
 
-def _sought_after_seats(seed: Seed, session: Session, coming: list[Person]) -> list[Seat]:
-    capacity = session.slot.capacity
-    waiting = seed.whole(3, 7, "waiting", session.id)
-    wanting = [person for person in coming if _may_book(person, session)][: capacity + waiting]
-    seated = [_seat(seed, session, person, SOUGHT_AFTER_NOTICE) for person in wanting[:capacity]]
-    queue = [replace(_seat(seed, session, person, WAITING_NOTICE), waits=True) for person in wanting[capacity:]]
-    return [*on_spots(seed, session, seated), *queue]
-
-
 def _usual_seats(seed: Seed, sessions: list[Session], coming: list[Person]) -> list[Seat]:
     chosen: dict[str, list[Seat]] = {session.id: [] for session in sessions}
     for person in coming:
@@ -148,19 +142,15 @@ def _usual_seats(seed: Seed, sessions: list[Session], coming: list[Person]) -> l
         options = [session for session in room if _may_book(person, session)]
         if options:
             session = seed.pick(options, "choice", person.id, options[0].day)
-            chosen[session.id].append(_usual_seat(seed, session, person))
+            key = (session.id, person.id)
+            far_ahead = person.cohort.months != 1 and seed.fraction("far ahead", *key) < PLANS_FAR_AHEAD
+            seat = _seat(seed, session, person, LONG_NOTICE if far_ahead else USUAL_NOTICE)
+            if seed.fraction("cancels", *key) < CANCELS:
+                # Plans change late more often than early.
+                before = max(LATEST_LEAVE, (session.starts - seat.booked_at) * seed.fraction("leaves", *key) ** 3)
+                seat = replace(seat, leaves_at=session.starts - before)
+            chosen[session.id].append(seat)
     return [seat for session in sessions for seat in on_spots(seed, session, chosen[session.id])]
-
-
-def _usual_seat(seed: Seed, session: Session, person: Person) -> Seat:
-    far_ahead = person.cohort.months != 1 and seed.fraction("far ahead", session.id, person.id) < PLANS_FAR_AHEAD
-    seat = _seat(seed, session, person, LONG_NOTICE if far_ahead else USUAL_NOTICE)
-    if seed.fraction("cancels", session.id, person.id) >= CANCELS:
-        return seat
-    notice = session.starts - seat.booked_at
-    # Plans change late more often than early.
-    before = max(LATEST_LEAVE, notice * seed.fraction("leaves", session.id, person.id) ** 3)
-    return replace(seat, leaves_at=session.starts - before)
 
 
 def _seat(seed: Seed, session: Session, person: Person, notice: tuple[float, float]) -> Seat:

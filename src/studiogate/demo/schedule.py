@@ -3,14 +3,13 @@
 All its times lie between 06:00 and 21:00, local time, where no clock is ever set forward or back.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from studiogate.demo.seed import Seed, sections, week_number, written
-from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, Room
+from studiogate.demo.studio import LOCATIONS, ROOM_BY_KEY, Room
 
 DAYS_BEFORE = 14
 # Eight weeks: the default of how far ahead the classes of a series are created.
@@ -53,8 +52,6 @@ TIMETABLE = tuple(map(read_slot, sections("timetable.json")["timetable"]))
 
 @dataclass(frozen=True)
 class Session:
-    """One class: a slot of the timetable on a day."""
-
     id: str
     slot: Slot
     day: date
@@ -75,30 +72,20 @@ def series_id(seed: Seed, slot: Slot) -> str:
 
 
 def sessions(seed: Seed, today: date) -> list[Session]:
-    days = [today + timedelta(days=offset) for offset in range(-DAYS_BEFORE, DAYS_AFTER + 1)]
-    return sorted((session for day in days for session in sessions_on(seed, day)), key=lambda s: (s.starts, s.id))
-
-
-def sessions_on(seed: Seed, day: date) -> Iterator[Session]:
-    for slot in TIMETABLE:
-        if day.weekday() in slot.days:
-            yield Session(
-                id=seed.uuid("class", slot.location, slot.key, day),
-                slot=slot,
-                day=day,
-                # Seven in the morning stays seven in the morning when the clocks change.
-                starts=datetime.combine(day, slot.starts, zone_of(slot)).astimezone(UTC),
-                cancelled=_cancelled(slot, day),
-            )
+    found = []
+    for day in (today + timedelta(days=offset) for offset in range(-DAYS_BEFORE, DAYS_AFTER + 1)):
+        for slot in (each for each in TIMETABLE if day.weekday() in each.days):
+            # Seven in the morning stays seven in the morning when the clocks change.
+            starts = datetime.combine(day, slot.starts, zone_of(slot)).astimezone(UTC)
+            # By the day alone: an import must never find a class cancelled that it knew as scheduled.
+            is_third = day.weekday() == slot.days[0] and week_number(day) % 3 == len(slot.days) % 3
+            id_ = seed.uuid("class", slot.location, slot.key, day)
+            found.append(Session(id_, slot, day, starts, slot.often_cancelled and is_third))
+    return sorted(found, key=lambda session: (session.starts, session.id))
 
 
 def zone_of(slot: Slot) -> ZoneInfo:
-    return ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
-
-
-def _cancelled(slot: Slot, day: date) -> bool:
-    """Depends on the day alone: an import must never find a class cancelled that it knew as scheduled."""
-    return slot.often_cancelled and day.weekday() == slot.days[0] and week_number(day) % 3 == len(slot.days) % 3
+    return ZoneInfo(LOCATIONS[slot.location]["timezone"])
 
 
 def class_row(seed: Seed, session: Session) -> dict[str, object]:

@@ -14,7 +14,6 @@ from uuid import UUID, uuid5
 
 
 def read_file(file: str) -> Any:
-    """Return the content of a file in content/."""
     return json.loads((resources.files("studiogate.demo") / "content" / file).read_text("utf-8"))
 
 
@@ -49,7 +48,6 @@ class Seed:
         return _uuid(self._name(kind, *key))
 
     def fraction(self, *key: object) -> float:
-        """A number in [0, 1)."""
         digest = blake2b(self._name(*key).encode(), digest_size=6).digest()
         return int.from_bytes(digest) / 2**48
 

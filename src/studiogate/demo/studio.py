@@ -1,5 +1,6 @@
 """The studio itself: places, products, class types, instructors, and the people who work there."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,35 +18,12 @@ class Colleague(NamedTuple):
     instructor: str | None = None
 
 
-OWNER = Colleague("Rosa Lindqvist", "owner@demo.example", Role.OWNER)
-MANAGER = Colleague("Theo Marchand", "theo@demo.example", Role.MANAGER)
-FRONT_DESK = Colleague("Imogen Clarke", "imogen@demo.example", Role.FRONT_DESK, ("brooklyn",))
-STAFF = (
-    OWNER,
-    MANAGER,
-    FRONT_DESK,
-    Colleague("Luis Arellano", "luis@demo.example", Role.FRONT_DESK, ("denver",)),
-    Colleague("Ana Reyes", "ana@demo.example", Role.INSTRUCTOR, instructor="ana"),
-    Colleague("Dele Martin", "dele@demo.example", Role.INSTRUCTOR, instructor="dele"),
-    Colleague("Sanjay Rao", "sanjay@demo.example", Role.DEVELOPER),
-)
-
-
+_PLACES = sections("studio.json")
+STAFF = tuple(Colleague(**each | {"role": Role(each["role"])}) for each in _PLACES["staff"])
+OWNER, MANAGER, FRONT_DESK, *_ = STAFF
 SLUG = "demo"
 TIMEZONE = "America/New_York"
-STUDIO, POLICY = sections("studio.json")["studio"], sections("studio.json")["policy"]
-
-
-@dataclass(frozen=True)
-class Location:
-    key: str
-    name: str
-    city: str
-    state: str
-    timezone: str
-    active: bool = True
-    is_primary: bool = False
-    policy: dict[str, object] | None = None
+STUDIO, POLICY = _PLACES["studio"], _PLACES["policy"]
 
 
 @dataclass(frozen=True)
@@ -86,14 +64,14 @@ class Product:
         return location in (self.locations or (location,)) and class_type in (self.class_types or (class_type,))
 
 
-_PLACES = sections("studio.json")
-LOCATIONS = tuple(Location(**each) for each in _PLACES["locations"])
+LOCATIONS = {
+    each["key"]: {"active": True, "is_primary": False, "policy": None, **each} for each in _PLACES["locations"]
+}
 ROOMS = tuple(Room(**each) for each in _PLACES["rooms"])
 PRODUCTS = tuple(
     Product(**each | {"prices": tuple(Price(**price) for price in each["prices"])})
     for each in sections("catalog.json")["products"]
 )
-LOCATION_BY_KEY = {location.key: location for location in LOCATIONS}
 ROOM_BY_KEY = {room.key: room for room in ROOMS}
 PRODUCT_BY_KEY = {product.key: product for product in PRODUCTS}
 
@@ -102,20 +80,12 @@ def studio_row(seed: Seed) -> dict[str, object]:
     return {"id": seed.uuid("studio", SLUG), **STUDIO, "policy": dict(POLICY)}
 
 
+def _fields(row: Mapping[str, object], *left_out: str) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name not in left_out}
+
+
 def location_rows(seed: Seed) -> list[dict[str, object]]:
-    return [
-        {
-            "id": seed.uuid("location", location.key),
-            "name": location.name,
-            "city": location.city,
-            "state": location.state,
-            "timezone": location.timezone,
-            "active": location.active,
-            "is_primary": location.is_primary,
-            "policy": dict(location.policy) if location.policy else None,
-        }
-        for location in LOCATIONS
-    ]
+    return [{"id": seed.uuid("location", key), **_fields(each, "key")} for key, each in LOCATIONS.items()]
 
 
 def room_rows(seed: Seed) -> list[dict[str, object]]:
@@ -123,9 +93,7 @@ def room_rows(seed: Seed) -> list[dict[str, object]]:
         {
             "id": seed.uuid("room", room.key),
             "location_id": seed.uuid("location", room.location),
-            "name": room.name,
-            "capacity": room.capacity,
-            "active": room.active,
+            **_fields(vars(room), "key", "location", "spot_word", "rows"),
             "spots": spot_rows(seed, room),
         }
         for room in ROOMS
@@ -148,11 +116,10 @@ def spot_ids(seed: Seed, room: Room) -> list[str]:
 
 
 def class_type_rows(seed: Seed) -> list[dict[str, object]]:
-    named = ("name", "description", "beginner_safe", "recovery")
     return [
         {
             "id": seed.uuid("class_type", kind["key"]),
-            **{name: kind[name] for name in named},
+            **{name: kind[name] for name in ("name", "description", "beginner_safe", "recovery")},
             "policy": class_type_policy(seed, kind["key"]),
         }
         for kind in _PLACES["class_types"]
@@ -168,31 +135,26 @@ def class_type_policy(seed: Seed, class_type: str) -> dict[str, object] | None:
 
 
 def instructor_rows(seed: Seed) -> list[dict[str, object]]:
-    return [
-        {
-            "id": seed.uuid("instructor", each["key"]),
-            "name": each["name"],
-            "tagline": each["tagline"],
-            "tags": list(each["tags"]),
-            "active": each.get("active", True),
-        }
-        for each in _PLACES["instructors"]
-    ]
+    known = ({"active": True} | each for each in _PLACES["instructors"])
+    return [{"id": seed.uuid("instructor", each.pop("key"))} | each for each in known]
 
 
 def product_rows(seed: Seed) -> list[dict[str, object]]:
     return [
         {
             "id": seed.uuid("product", product.key),
-            "key": product.key,
-            "name": product.name,
-            "product_type": product.product_type,
-            "active": product.active,
-            "client_visible": product.client_visible,
-            "credits_granted": product.credits_granted,
+            **_fields(vars(product), "prices", "locations", "class_types"),
             "location_ids": [seed.uuid("location", key) for key in product.locations],
             "class_type_ids": [seed.uuid("class_type", key) for key in product.class_types],
-            "prices": [_price_row(seed, product, price) for price in product.prices],
+            "prices": [
+                {
+                    "id": price_id(seed, product.key, price),
+                    **_fields(vars(price), "locations"),
+                    "price_type": "recurring" if price.interval else "one_time",
+                    "location_ids": [seed.uuid("location", key) for key in price.locations],
+                }
+                for price in product.prices
+            ],
         }
         for product in PRODUCTS
     ]
@@ -200,16 +162,3 @@ def product_rows(seed: Seed) -> list[dict[str, object]]:
 
 def price_id(seed: Seed, product: str, price: Price) -> str:
     return seed.uuid("price", product, price.currency, price.amount, price.interval)
-
-
-def _price_row(seed: Seed, product: Product, price: Price) -> dict[str, object]:
-    return {
-        "id": price_id(seed, product.key, price),
-        "amount": price.amount,
-        "currency": price.currency,
-        "price_type": "recurring" if price.interval else "one_time",
-        "interval": price.interval,
-        "default": price.default,
-        "active": price.active,
-        "location_ids": [seed.uuid("location", key) for key in price.locations],
-    }

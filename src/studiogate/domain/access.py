@@ -12,45 +12,35 @@ OPERATOR = "operator"
 
 
 class Scope(StrEnum):
-    STUDIO_READ = "studio:read"
-    SCHEDULE_READ = "schedule:read"
-    CATALOG_READ = "catalog:read"
-    FORMS_READ = "forms:read"
-    FORMS_WRITE = "forms:write"
-    FORM_SUBMISSIONS_READ = "form_submissions:read"
-    FORM_SUBMISSIONS_WRITE = "form_submissions:write"
-    LEADS_READ = "leads:read"
-    LEADS_WRITE = "leads:write"
-    MEMBERS_READ = "members:read"
-    MEMBERS_WRITE = "members:write"
-    BOOKINGS_READ = "bookings:read"
-    BOOKINGS_WRITE = "bookings:write"
-    BOOKINGS_CANCEL = "bookings:cancel"
-    PURCHASES_READ = "purchases:read"
-    WEBHOOKS_MANAGE = "webhooks:manage"
-    EVENTS_READ = "events:read"
+    # Without a docstring, which the OpenAPI document would show. ``grants`` is what it and `key create --help` say.
+    _value_: str
+    grants: str
+
+    def __new__(cls, value: str, grants: str = "") -> "Scope":
+        scope = str.__new__(cls, value)
+        scope._value_, scope.grants = value, grants
+        return scope
+
+    STUDIO_READ = "studio:read", "studio and locations"
+    SCHEDULE_READ = "schedule:read", "rooms, class types, instructors, classes and their spots"
+    CATALOG_READ = "catalog:read", "products and prices"
+    FORMS_READ = "forms:read", "published forms"
+    FORMS_WRITE = "forms:write", "create and update forms, see drafts and archived forms"
+    FORM_SUBMISSIONS_READ = "form_submissions:read", "read submissions"
+    FORM_SUBMISSIONS_WRITE = "form_submissions:write", "create submissions"
+    LEADS_READ = "leads:read", "read leads"
+    LEADS_WRITE = "leads:write", "create and update leads"
+    MEMBERS_READ = "members:read", "members and memberships"
+    MEMBERS_WRITE = "members:write", "create members"
+    BOOKINGS_READ = "bookings:read", "bookings, waitlist and cancellation receipts"
+    BOOKINGS_WRITE = "bookings:write", "create bookings"
+    BOOKINGS_CANCEL = "bookings:cancel", "cancel bookings"
+    PURCHASES_READ = "purchases:read", "purchases"
+    WEBHOOKS_MANAGE = "webhooks:manage", "webhook endpoints and deliveries"
+    EVENTS_READ = "events:read", "the event log"
 
 
-# What each scope grants, as shown in the OpenAPI document and by `key create --help`.
-SCOPE_GRANTS = {
-    Scope.STUDIO_READ: "studio and locations",
-    Scope.SCHEDULE_READ: "rooms, class types, instructors, classes and their spots",
-    Scope.CATALOG_READ: "products and prices",
-    Scope.FORMS_READ: "published forms",
-    Scope.FORMS_WRITE: "create and update forms, see drafts and archived forms",
-    Scope.FORM_SUBMISSIONS_READ: "read submissions",
-    Scope.FORM_SUBMISSIONS_WRITE: "create submissions",
-    Scope.LEADS_READ: "read leads",
-    Scope.LEADS_WRITE: "create and update leads",
-    Scope.MEMBERS_READ: "members and memberships",
-    Scope.MEMBERS_WRITE: "create members",
-    Scope.BOOKINGS_READ: "bookings, waitlist and cancellation receipts",
-    Scope.BOOKINGS_WRITE: "create bookings",
-    Scope.BOOKINGS_CANCEL: "cancel bookings",
-    Scope.PURCHASES_READ: "purchases",
-    Scope.WEBHOOKS_MANAGE: "webhook endpoints and deliveries",
-    Scope.EVENTS_READ: "the event log",
-}
+SCOPE_GRANTS = {scope: scope.grants for scope in Scope}
 
 
 class Actor(StrEnum):
@@ -64,12 +54,10 @@ class Actor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a credential may access: a studio, scopes, and the permitted locations (None: all of them).
-
-    ``actor`` is recorded in the events of every change made with this access. ``staff`` is who acts for the studio
-    itself; a partner's key, a visitor and background jobs have none, and so no permission of the studio's side.
-    ``address`` is where a partner's request came from, if it writes.
-    """
+    """What a credential may access: a studio, scopes, and the permitted locations (None: all of them). ``actor`` is
+    recorded in the events of every change made with this access. ``staff`` is who acts for the studio itself; a
+    partner's key, a visitor and background jobs have none, and so no permission of the studio's side. ``address`` is
+    where a partner's request came from, if it writes."""
 
     studio_id: UUID
     credential_id: str
@@ -88,7 +76,6 @@ class Access:
         return self.location_ids is None or location_id in self.location_ids
 
     def within(self, location_ids: Iterable[UUID] | None) -> "Access":
-        """Return the same access with other locations."""
         return replace(self, location_ids=None if location_ids is None else tuple(location_ids))
 
     def refusal_without(self, scope: str) -> Refusal | None:
@@ -110,8 +97,7 @@ class Access:
         return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value, "required_locations": "all"})
 
     def may_act_on_class_of(self, instructor_id: UUID | None) -> bool:
-        """Return whether staff may act on the class of this instructor, and see its people. Instructors, who have no
-        permission for bookings, act on their own classes only."""
+        """Return whether staff may act on the class of this instructor. Instructors act on their own classes only."""
         if self.staff is None:
             return False
         own = self.own_instructor_id
@@ -124,15 +110,13 @@ class Access:
 
 
 def operator_access(studio_id: UUID, name: str = OPERATOR, channel: Channel = Channel.COMMAND) -> Access:
-    """Return the access of whoever runs commands on the server: everything in one studio. ``name`` is their account on
-    that machine."""
+    """Return the access of commands on the server: everything in one studio. ``name`` is the account there."""
     staff = Staff(name, frozenset(Permission), channel)
     return Access(studio_id, OPERATOR, frozenset(Scope), None, Actor.STAFF, staff)
 
 
 def staff_access(studio_id: UUID, staff: Staff, location_ids: tuple[UUID, ...] | None) -> Access:
-    """Return the access of a staff account in one studio: all its data at the given locations (None: at all of them).
-    What the account may change depends on its permissions."""
+    """Return the access of a staff account in one studio; its permissions say what it may change there."""
     return Access(studio_id, f"staff {staff.account_id}", frozenset(Scope), location_ids, Actor.STAFF, staff)
 
 

@@ -1,8 +1,6 @@
 """What the audit log keeps of a change: the fields that differ, with personal values masked.
 
-The log must outlive the data that it is about, so nothing that identifies a person goes into it: a masked value only
-says that there was one.
-"""
+The log outlives the data that it is about, so nothing identifies a person: a masked value says that there was one."""
 
 from collections.abc import Iterable, Mapping
 

@@ -5,8 +5,7 @@
 - A retired product or price is no longer sold. Memberships of it live on and renew.
 - At most one active price of a product is its default, the one that a sale uses where none is named.
 - Staff who are limited to locations see products without limits and those of their locations; they change only
-  products that are offered at their locations alone.
-"""
+  products that are offered at their locations alone."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -16,7 +15,6 @@ from uuid import UUID
 
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.catalog import PRICES, PRODUCTS, PriceType
-from studiogate.domain.fields.readers import Setting
 from studiogate.domain.memberships import Interval, RecurringPrice, choose_price
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import by_name, fault, read_fields
@@ -57,8 +55,6 @@ class Price(NamedTuple):
 
 
 class NewPrice(NamedTuple):
-    """The values of a price that does not exist yet."""
-
     amount: Decimal
     currency: str
     interval: Interval | None
@@ -89,7 +85,7 @@ def changed_product(product: Product, given: Mapping[str, object]) -> tuple[Prod
     return product._replace(**values), faults
 
 
-def new_price(given: Mapping[str, object], setting: Setting) -> tuple[NewPrice | None, list[Fault]]:
+def new_price(given: Mapping[str, object], setting: v.Setting) -> tuple[NewPrice | None, list[Fault]]:
     """Return a price with these values, or None and all faults. With an interval it is recurring."""
     values, faults = read_fields(NEW_PRICE, given, setting, new=True)
     faults += decimals_faults("amount", values)
@@ -97,10 +93,7 @@ def new_price(given: Mapping[str, object], setting: Setting) -> tuple[NewPrice |
 
 
 def replacement(price: Price, given: Mapping[str, object]) -> tuple[NewPrice | None, list[Fault]]:
-    """Return the price that takes another one's place: what is not given is taken over.
-
-    A one-time price stays one, so that a membership which renews always finds an interval.
-    """
+    """Return the price that takes another one's place. A one-time price stays one: renewals need an interval."""
     values, faults = read_fields(PRICE, given)
     copied = {name: getattr(price, name) for name in NewPrice._fields}
     faults += decimals_faults("amount", {**copied, **values})

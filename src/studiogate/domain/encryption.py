@@ -23,11 +23,8 @@ def fingerprint(key: bytes) -> bytes:
 
 class Sealer:
     """AES-256-GCM with the deployment's key. The purpose is authenticated: one endpoint's secret cannot stand in for
-    another's.
-
-    During a key rotation there are two keys: both open, and the database determines which one seals (``use``). Keys
-    are reloaded when something cannot be opened, so a rotation needs no restart.
-    """
+    another's. During a key rotation there are two keys: both open, and the database determines which one seals
+    (``use``). Keys are reloaded when something cannot be opened, so a rotation needs no restart."""
 
     def __init__(self, load_keys: Callable[[], Sequence[bytes]]) -> None:
         self._load_keys = load_keys
@@ -66,8 +63,7 @@ class Sealer:
         return None
 
     def _load(self) -> bool:
-        """Load the keys and return whether any are new. Known keys are kept: secrets read before a rotation may still
-        have to be opened."""
+        """Load the keys; return whether any are new. Known ones are kept, for secrets read before a rotation."""
         loaded = {fingerprint(key): key for key in self._load_keys()}
         new = {each: AESGCM(key) for each, key in loaded.items() if each not in self._ciphers}
         self._ciphers |= new

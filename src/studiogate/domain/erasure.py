@@ -49,10 +49,7 @@ EVENTS_OF_PEOPLE = tuple(each for each in EventType if each.resource in _REPLACE
 
 
 def redacted(value: object, ids: Set[str]) -> Any:
-    """Return a JSON value in which every resource of the person has lost what says who it was.
-
-    A resource is the person's if its id, or the id of its member, is in ``ids``.
-    """
+    """Return a JSON value without what says who the person is: in resources whose id or member is in ``ids``."""
     if isinstance(value, list):
         return [redacted(each, ids) for each in value]
     if not isinstance(value, dict):
@@ -60,11 +57,9 @@ def redacted(value: object, ids: Set[str]) -> Any:
     replaced = _REPLACED.get(str(value.get("object")))
     if replaced is None or not {value.get("id"), value.get("member_id")} & ids:
         return {name: redacted(each, ids) for name, each in value.items()}
-    return {name: _of_row(replaced.get(name, each), str(value.get("id"))) for name, each in value.items()}
-
-
-def _of_row(value: object, row_id: str) -> object:
-    return ERASED_EMAIL.format(id=row_id) if value == ERASED_EMAIL else value
+    left = {name: replaced.get(name, each) for name, each in value.items()}
+    email = ERASED_EMAIL.format(id=value.get("id"))
+    return {name: email if each == ERASED_EMAIL else each for name, each in left.items()}
 
 
 def redacted_event(

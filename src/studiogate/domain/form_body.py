@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
-from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.forms.canonical import MAX_DEFINITION, TOO_LARGE, definition_size
 from studiogate.domain.forms.definition import DefinitionFault
 from studiogate.domain.forms.rule_checks import definition_faults
@@ -18,21 +17,21 @@ from studiogate.domain.staff_input import by_name, missing, read_fields, strippe
 MAX_DESCRIPTION = 10_000
 
 
-def _slug(value: object, _setting: Setting) -> str:
+def _slug(value: object, _setting: v.Setting) -> str:
     if not isinstance(value, str) or len(value) > MAX_SLUG or not re.fullmatch(SLUG_PATTERN, value):
-        raise WrongValueError(((), f"must have at most {MAX_SLUG} lower-case letters, digits and single hyphens"))
+        raise v.WrongValueError(((), f"must have at most {MAX_SLUG} lower-case letters, digits and single hyphens"))
     return value
 
 
-def _list(value: object, _setting: Setting) -> list[object]:
+def _list(value: object, _setting: v.Setting) -> list[object]:
     if not isinstance(value, list):
-        raise WrongValueError(((), "must be an array"))
+        raise v.WrongValueError(((), "must be an array"))
     return value
 
 
-def _object(value: object, _setting: Setting) -> dict[str, object]:
+def _object(value: object, _setting: v.Setting) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise WrongValueError(((), "must be an object"))
+        raise v.WrongValueError(((), "must be an object"))
     return value
 
 

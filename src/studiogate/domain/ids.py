@@ -1,8 +1,7 @@
 """The only parser for ids: the 36-character hyphenated form, in lower case once parsed.
 
 ``uuid.UUID()`` also accepts braces, ``urn:uuid:`` and missing hyphens, and PostgreSQL accepts further forms. Every
-layer that receives an id as text (API, hosted pages, commands, studio files, cursors) parses it here.
-"""
+layer that receives an id as text (API, hosted pages, commands, studio files, cursors) parses it here."""
 
 import re
 
@@ -12,7 +11,6 @@ _matches = re.compile(ID_PATTERN[1:-1], re.ASCII).fullmatch
 
 
 def parse_id(value: object) -> str | None:
-    """Return the id in lower case, or None if the value is not an id."""
     return value.lower() if isinstance(value, str) and _matches(value) else None
 
 

@@ -9,13 +9,11 @@ _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[
 
 
 def is_written_as_instant(text: str) -> bool:
-    """Return whether a text is a date-time with an offset or Z, whether or not that time exists."""
     return _INSTANT.fullmatch(text) is not None
 
 
 def parse_instant(text: str) -> datetime | None:
-    """Return the instant of a date-time with an offset, truncated to microseconds as the database stores it; None if
-    the text is no such date-time, or one that does not exist."""
+    """Return the instant of a date-time with an offset, in microseconds as the database has it; None if it is none."""
     if not is_written_as_instant(text):
         return None
     try:
@@ -25,8 +23,7 @@ def parse_instant(text: str) -> datetime | None:
 
 
 def instant_text(instant: datetime) -> str:
-    """Return an instant in the format of responses: ISO 8601 in UTC with ``+00:00`` and no trailing zeros, exactly as
-    in JSON written by PostgreSQL."""
+    """Return an instant as responses have it, exactly as in PostgreSQL's JSON: in UTC, without trailing zeros."""
     seconds, _, fraction = instant.astimezone(UTC).isoformat().removesuffix("+00:00").partition(".")
     fraction = fraction.rstrip("0")
     return f"{seconds}.{fraction}+00:00" if fraction else f"{seconds}+00:00"
@@ -41,10 +38,8 @@ def minutes_before(start: datetime, minutes: int) -> datetime:
 
 
 def local_day_bounds(start_time: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
-    """Return the studio's calendar day that contains ``start_time``, as the half-open UTC interval [first, next).
-
-    A day has 23, 24 or 25 hours. If a DST change skips midnight, the day begins at the change.
-    """
+    """Return the studio's calendar day that contains ``start_time``, as the half-open UTC interval [first, next). A day
+    has 23, 24 or 25 hours. If a DST change skips midnight, the day begins at the change."""
     day = start_time.astimezone(zone).date()
     first, following = (datetime.combine(d, time.min, zone) for d in (day, day + timedelta(days=1)))
     return first.astimezone(UTC), following.astimezone(UTC)
@@ -55,8 +50,7 @@ class LocalTimeError(ValueError):
 
 
 def instants_at(local: datetime, zone: ZoneInfo) -> tuple[datetime, ...]:
-    """Return when the clocks of a zone show a local time: once; never where they go forward over it; twice, the first
-    time first, where they go back."""
+    """Return when the clocks of a zone show a local time: once, twice where they go back, never where they skip it."""
     first, second = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first == second:
         return (first,)

@@ -5,17 +5,15 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 NESTING = (dict, list)
-
-
-def json_text(value: object, *, sort_keys: bool = False) -> str:
-    """Return a value as compact JSON, with non-ASCII characters unescaped."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+# Compact, with non-ASCII characters unescaped.
+json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_sorted_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
 
 def same_json(one: object, other: object) -> bool:
     """Return whether two values are the same JSON, in any order of members. In Python alone, 1 equals True."""
     if isinstance(one, NESTING) or isinstance(other, NESTING):
-        return json_text(one, sort_keys=True) == json_text(other, sort_keys=True)
+        return _sorted_text(one) == _sorted_text(other)
     return type(one) is type(other) and one == other
 
 
@@ -24,19 +22,13 @@ _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def stored_size(value: object, enough: int) -> int:
-    """Return the size in bytes of the value as PostgreSQL writes its jsonb, or any number above ``enough`` if larger.
-
-    A value that is more than twice ``enough`` as sent is not examined further.
-    """
+    """Return the size in bytes of the value as PostgreSQL writes its jsonb, or any number above ``enough`` if larger. A
+    value that is more than twice ``enough`` as sent is not examined further."""
     size = len(_WRITTEN(value).encode("utf-8", "surrogatepass"))
     if size > 2 * enough:
         return size
-    return size + sum(_decimal_length(number) - len(repr(number)) for number in _floats(value))
-
-
-def _decimal_length(number: float) -> int:
-    """Return the length of a number in jsonb, which has no negative zero and writes no exponent."""
-    return len(format(Decimal(repr(number if number else 0.0)), "f"))
+    # In jsonb, there is no negative zero and no exponent.
+    return size + sum(len(format(Decimal(repr(each or 0.0)), "f")) - len(repr(each)) for each in _floats(value))
 
 
 def _floats(value: object) -> Iterator[float]:

@@ -1,7 +1,6 @@
 """Service keys: ``sgk_live_<8-char id>_<secret><checksum>``.
 
-The secret has 256 random bits in base62. The checksum covers everything before it, so that a mistyped key is refused
-without a database query. Only the SHA-256 of the secret is stored."""
+The secret has 256 random bits in base62; only its SHA-256 is stored. By the checksum, a mistyped key needs no query."""
 
 import hashlib
 import hmac
@@ -18,14 +17,12 @@ from uuid import UUID
 from studiogate.domain.access import Access, Scope, unknown_scopes
 from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
-from studiogate.domain.fields.readers import Setting, WrongValueError
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import by_name, read_fields
 
-# What a person must be permitted to do themselves to give a scope over people's data to a key. The event log shows a
-# key only what its other scopes permit, so it needs no line here.
+# What people must be permitted to do themselves to give a scope to a key; the event log shows what the others permit.
 GIVING_NEEDS: Mapping[str, Permission] = MappingProxyType(
     {
         Scope.FORM_SUBMISSIONS_READ: Permission.SUBMISSIONS,
@@ -110,8 +107,7 @@ def secret_hash(secret: str) -> bytes:
 
 
 def check(credential: Credential | None, presented: PresentedKey, now: datetime) -> Credential | Refusal:
-    """Return the credential, or why the key is refused. Only a caller with a correct secret learns that it expired or
-    was revoked."""
+    """Return the credential, or a refusal. Only a correct secret reveals that the key expired or was revoked."""
     secret = credential and _matching(credential.secrets, presented.secret_hash)
     if credential is None or secret is None:
         return Refusal(Code.INVALID_API_KEY)
@@ -144,8 +140,7 @@ def credential_access(
 
 
 def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
-    """Refuse to give a key scopes for what the person who makes, changes or rotates it may not do. The roles that may
-    do so have all locations."""
+    """Refuse to give a key scopes for what its giver may not do. The roles that may do so have all locations."""
     needed = (GIVING_NEEDS[scope] for scope in scopes if scope in GIVING_NEEDS)
     refusals = (access.refusal_without_permission(each) for each in needed)
     return next((each for each in refusals if each is not None), None)
@@ -155,36 +150,36 @@ def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
 MAX_RATE = 2**31 - 1
 
 
-def _name(value: object, _setting: Setting) -> str:
+def _name(value: object, _setting: v.Setting) -> str:
     name = value.strip() if isinstance(value, str) else ""
     fault = name_fault(name) if name else "not be empty"
     if fault is not None:
-        raise WrongValueError(((), f"must {fault}"))
+        raise v.WrongValueError(((), f"must {fault}"))
     return name
 
 
-def _scopes(value: object, _setting: Setting) -> list[str]:
+def _scopes(value: object, _setting: v.Setting) -> list[str]:
     if not isinstance(value, list | tuple) or not value:
-        raise WrongValueError(((), "must have at least one scope"))
+        raise v.WrongValueError(((), "must have at least one scope"))
     unknown = unknown_scopes(value)
     if unknown:
-        raise WrongValueError(((), f"has {unknown[0]!r}, which is none of {', '.join(Scope)}"))
+        raise v.WrongValueError(((), f"has {unknown[0]!r}, which is none of {', '.join(Scope)}"))
     return sorted(set(value))
 
 
-def _location_ids(value: object, setting: Setting) -> list[UUID]:
+def _location_ids(value: object, setting: v.Setting) -> list[UUID]:
     if not isinstance(value, list | tuple) or not value:
-        raise WrongValueError(((), "must have at least one location, or be null for all"))
+        raise v.WrongValueError(((), "must have at least one location, or be null for all"))
     return list(dict.fromkeys(UUID(str(v.identifier(str(each), setting))) for each in value))
 
 
-def _expiry(value: object, setting: Setting) -> datetime:
+def _expiry(value: object, setting: v.Setting) -> datetime:
     return value if isinstance(value, datetime) else v.instant(value, setting)
 
 
-def _rate(value: object, _setting: Setting) -> int:
+def _rate(value: object, _setting: v.Setting) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_RATE:
-        raise WrongValueError(((), f"must be a number from 1 to {MAX_RATE}, or null for the default"))
+        raise v.WrongValueError(((), f"must be a number from 1 to {MAX_RATE}, or null for the default"))
     return value
 
 
@@ -198,5 +193,4 @@ KEY_LIMITS = by_name(
 
 
 def read_key_limits(given: Mapping[str, object]) -> tuple[Values, list[Fault]]:
-    """Return the given limits of a key in the form in which they are stored, and all faults."""
     return read_fields(KEY_LIMITS, given)

@@ -86,14 +86,11 @@ def patched(kept: Mapping[str, object], patch: Mapping[str, object]) -> dict[str
 
 
 def changes_submissions(kept: Mapping[str, object], patch: Mapping[str, object]) -> bool:
-    """Return whether a patch would change the list of submissions, which only the system writes. A caller that sends
-    back all metadata that it has read does not change it."""
+    """Return whether a patch changes the list of submissions, which only the system writes, instead of repeating it."""
     return FORM_SUBMISSIONS in patch and patch[FORM_SUBMISSIONS] != kept.get(FORM_SUBMISSIONS)
 
 
 class FormSubmission(NamedTuple):
-    """A submission as a lead's metadata lists it."""
-
     form_id: UUID
     submission_id: UUID
     submitted_at: datetime
@@ -129,7 +126,8 @@ def metadata_too_large(metadata: Mapping[str, object]) -> bool:
     """Return whether metadata exceeds its maximum size as stored. The list of submissions that the system maintains
     is not counted; anything else that a caller stored under its key is."""
     counted = dict(metadata)
-    if _are_submissions(counted.get(FORM_SUBMISSIONS)):
+    listed = counted.get(FORM_SUBMISSIONS)
+    if isinstance(listed, list) and len(listed) <= SUBMISSIONS_KEPT and all(map(_is_submission, listed)):
         del counted[FORM_SUBMISSIONS]
     return stored_size(counted, MAX_METADATA_BYTES) > MAX_METADATA_BYTES
 
@@ -140,12 +138,7 @@ def grows_too_large(kept: Mapping[str, object], changed: Mapping[str, object]) -
 
 
 def without_submissions(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Return metadata without the list that only the system writes."""
     return {key: value for key, value in metadata.items() if key != FORM_SUBMISSIONS}
-
-
-def _are_submissions(value: object) -> bool:
-    return isinstance(value, list) and len(value) <= SUBMISSIONS_KEPT and all(map(_is_submission, value))
 
 
 def _is_submission(entry: object) -> bool:

@@ -58,5 +58,4 @@ def is_logo_name(text: str) -> bool:
 
 
 def logo_path(studio_slug: str, name: str) -> str:
-    """Return the path of a logo on this service."""
     return f"{PREFIX}{studio_slug}/{name}"

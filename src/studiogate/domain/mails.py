@@ -6,13 +6,11 @@
 - Nothing is sent about a class that has started, except receipts of cancellations.
 - What only time has made worthless is kept as a failed mail, so that staff see what their members did not get.
 - A queued mail is checked again by the same rules when it is sent: retries run for longer than a mail stays true.
-- Studios that are marked as test studios send only the kinds that were switched on for them.
-"""
+- Studios that are marked as test studios send only the kinds that were switched on for them."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,34 +25,27 @@ UNTRUE = "no longer true"
 # Per member: a partner's runaway program must not flood a mailbox.
 MAILS_PER_HOUR = 30
 # Changes of a class that its members need to know.
-CLASS_FIELDS = ("start_time", "end_time", "location_id", "room_id", "instructor_id")
+CLASS_FIELDS = {"start_time", "end_time", "location_id", "room_id", "instructor_id"}
 
 
 class MailKind(StrEnum):
-    BOOKED = "booked"
-    WAITLISTED = "waitlisted"
-    PROMOTED = "promoted"
-    CLASS_CHANGED = "class_changed"
-    CLASS_CANCELLED = "class_cancelled"
-    BOOKING_CANCELLED = "booking_cancelled"
+    """The kinds of mails to members: how each begins, and when it is sent."""
 
+    _value_: str
+    headline: str
+    sent_when: str
 
-SENT_WHEN: Mapping[MailKind, str] = MappingProxyType(
-    {
-        MailKind.BOOKED: "a booking is confirmed",
-        MailKind.WAITLISTED: "a member joins a waitlist",
-        MailKind.PROMOTED: "a waiting member gets a place",
-        MailKind.CLASS_CHANGED: "the time, place or instructor of a class changes",
-        MailKind.CLASS_CANCELLED: "a class is cancelled",
-        MailKind.BOOKING_CANCELLED: "a booking is cancelled, with its receipt",
-    }
-)
-MAILED_TYPES = (
-    EventType.BOOKING_CREATED,
-    EventType.BOOKING_UPDATED,
-    EventType.BOOKING_CANCELLED,
-    EventType.CLASS_UPDATED,
-)
+    def __new__(cls, value: str, headline: str = "", sent_when: str = "") -> "MailKind":
+        kind = str.__new__(cls, value)
+        kind._value_, kind.headline, kind.sent_when = value, headline, sent_when
+        return kind
+
+    BOOKED = "booked", "You are booked", "a booking is confirmed"
+    WAITLISTED = "waitlisted", "You are on the waitlist", "a member joins a waitlist"
+    PROMOTED = "promoted", "You have a place now", "a waiting member gets a place"
+    CLASS_CHANGED = "class_changed", "Your class has changed", "the time, place or instructor of a class changes"
+    CLASS_CANCELLED = "class_cancelled", "Your class is cancelled", "a class is cancelled"
+    BOOKING_CANCELLED = "booking_cancelled", "Your booking is cancelled", "a booking is cancelled, with its receipt"
 
 
 class News(NamedTuple):
@@ -125,7 +116,7 @@ def _of_cancelled_booking(news: News) -> MailKind | None:
 def _of_changed_class(news: News) -> MailKind | None:
     if news.booking_status is not None and news.booking_status not in LIVE:
         return None
-    return MailKind.CLASS_CHANGED if any(name in news.previous_attributes for name in CLASS_FIELDS) else None
+    return MailKind.CLASS_CHANGED if CLASS_FIELDS & set(news.previous_attributes) else None
 
 
 _KINDS = {
@@ -134,3 +125,4 @@ _KINDS = {
     EventType.BOOKING_CANCELLED: _of_cancelled_booking,
     EventType.CLASS_UPDATED: _of_changed_class,
 }
+MAILED_TYPES = tuple(_KINDS)

@@ -30,7 +30,6 @@ def read_member(given: Mapping[str, object], country: str | None) -> tuple[Value
 
 
 def read_member_changes(given: Mapping[str, object], country: str | None) -> tuple[Values, list[Fault]]:
-    """Return the fields to change, and every fault."""
     return read_fields(MEMBER, stripped(given), Setting(country=country))
 
 

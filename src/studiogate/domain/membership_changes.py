@@ -7,8 +7,7 @@
 - A membership that has ended (``cancelled``, ``expired``) does not change any more: another one is sold.
 
 Every change increments ``state_version``; an action that changes nothing, because it is repeated, does not. Time and
-payments change memberships by the rules of ``memberships``.
-"""
+payments change memberships by the rules of ``memberships``."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -31,7 +30,6 @@ class Pause(NamedTuple):
 
 
 def pause(state: MembershipState, asked: Pause, now: datetime) -> MembershipState | Refusal:
-    """Return the membership with this pause: paused now, or planned."""
     if state.status != MembershipStatus.ACTIVE:
         return _impossible(state, MembershipStatus.PAUSED)
     starts = asked.starts_at or now
@@ -49,13 +47,12 @@ def pause(state: MembershipState, asked: Pause, now: datetime) -> MembershipStat
 
 
 def resume(state: MembershipState, at: datetime | None, now: datetime) -> MembershipState | Refusal:
-    """Return the membership with its pause ending at this time (None: now).
-
-    A pause that ends now is only marked as over: ``memberships.advance`` then resumes it, as it does for every pause,
-    and renews the period if that ran out meanwhile. That is the one change of the version.
-    """
+    """Return the membership with its pause ending at this time (None: now). A pause that ends now is only marked as
+    over: ``memberships.advance`` resumes it, which is the one change of the version."""
     if state.status == MembershipStatus.PAUSED:
-        return _ends_at(state, at, now)
+        if at is None:
+            return state._replace(pause_ends_at=now)
+        return _changed(state, pause_ends_at=at) if at > now else refused(fault("at", "must not be in the past"))
     if state.status == MembershipStatus.ACTIVE and state.pause_starts_at is not None:
         if at is None:
             return _changed(state, pause_starts_at=None, pause_ends_at=None, pause_reason=None)
@@ -63,12 +60,6 @@ def resume(state: MembershipState, at: datetime | None, now: datetime) -> Member
             return refused(fault("at", "must be after the start of the pause"))
         return _changed(state, pause_ends_at=at)
     return Refusal(Code.INVALID_TRANSITION, {"undoes": "paused", "is": state.status.value})
-
-
-def _ends_at(state: MembershipState, at: datetime | None, now: datetime) -> MembershipState | Refusal:
-    if at is None:
-        return state._replace(pause_ends_at=now)
-    return _changed(state, pause_ends_at=at) if at > now else refused(fault("at", "must not be in the past"))
 
 
 def cancel(
@@ -89,7 +80,6 @@ def cancel(
 
 
 def uncancel(state: MembershipState) -> MembershipState | Refusal:
-    """Return the membership without its planned cancellation."""
     if state.status not in CHANGEABLE or not (state.cancel_at_period_end or state.cancel_at):
         return Refusal(Code.INVALID_TRANSITION, {"undoes": "about to be cancelled", "is": state.status.value})
     return _changed(state, cancel_at_period_end=False, cancel_at=None, cancellation_reason=None)

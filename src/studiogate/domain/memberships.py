@@ -20,8 +20,7 @@
   February, and the next month ends on 31 March: periods are counted from the start of the membership if the current
   period is a whole number of intervals after it, else from the current period.
 
-Every change increments ``state_version``.
-"""
+Every change increments ``state_version``."""
 
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -66,19 +65,19 @@ class MembershipState(NamedTuple):
     status: MembershipStatus
     state_version: int
     auto_renew: bool
-    started_at: datetime | None
-    current_period_start: datetime | None
-    current_period_end: datetime | None
-    paused_at: datetime | None
-    pause_starts_at: datetime | None
-    pause_ends_at: datetime | None
-    pause_reason: str | None
-    cancel_at_period_end: bool
-    cancel_at: datetime | None
-    cancelled_at: datetime | None
-    ended_at: datetime | None
-    credits_granted: int | None
-    credits_remaining: int | None
+    started_at: datetime | None = None
+    current_period_start: datetime | None = None
+    current_period_end: datetime | None = None
+    paused_at: datetime | None = None
+    pause_starts_at: datetime | None = None
+    pause_ends_at: datetime | None = None
+    pause_reason: str | None = None
+    cancel_at_period_end: bool = False
+    cancel_at: datetime | None = None
+    cancelled_at: datetime | None = None
+    ended_at: datetime | None = None
+    credits_granted: int | None = None
+    credits_remaining: int | None = None
     cancellation_reason: str | None = None
 
 
@@ -118,7 +117,6 @@ def advance(state: MembershipState, interval: Interval | None, zone: tzinfo, now
 
 
 def is_due(state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime) -> bool:
-    """Return whether ``advance`` would change the state."""
     return _next(state, interval, zone, now) is not None
 
 
@@ -152,12 +150,9 @@ def next_period_end(state: MembershipState, begins: datetime, interval: Interval
 def _next(
     state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime
 ) -> tuple[MembershipState, Renewal | None] | None:
-    """Return the earliest change that is due, or None.
-
-    Changes follow one another in the order of their times, so that a service which was down for weeks arrives at the
-    same state, and at the same purchases, as one that ran all the time. Of several changes at one time, the first of
-    ``_changes`` comes first: a cancellation precedes everything else, and a pause ends before the period does.
-    """
+    """Return the earliest change that is due, or None. They follow one another in the order of their times, so that a
+    service which was down arrives at the same state as one that ran. Of several at one time, the first of ``_changes``
+    comes first: a cancellation before everything else, the end of a pause before that of the period."""
     due = [(at, change) for at, change in _changes(state, interval, zone) if at is not None and at <= now]
     return min(due, key=lambda each: each[0])[1]() if due else None
 
@@ -170,19 +165,16 @@ def _changes(
         yield state.cancel_at, lambda: (_ended(state, MembershipStatus.CANCELLED, state.cancel_at), None)
     if state.status == MembershipStatus.PAUSED:
         yield state.pause_ends_at, lambda: _resumed(state, interval, zone)
-    if state.status == MembershipStatus.ACTIVE and _is_planned(state):
+    starts, ends = state.pause_starts_at, state.pause_ends_at
+    # A planned pause has a length; without an end it lasts until somebody resumes it.
+    if state.status == MembershipStatus.ACTIVE and starts is not None and (ends is None or ends > starts):
         paused = {"status": MembershipStatus.PAUSED, "paused_at": state.pause_starts_at}
         yield state.pause_starts_at, lambda: (_changed(state, **paused), None)
     end = state.current_period_end
-    if end is not None and _ends_with_period(state):
+    # A membership that is past due is not renewed.
+    unpaid = state.status == MembershipStatus.PAST_DUE and (state.cancel_at_period_end or not state.auto_renew)
+    if end is not None and (state.status == MembershipStatus.ACTIVE or unpaid):
         yield end, lambda: _period_over(state, end, interval, zone)
-
-
-def _ends_with_period(state: MembershipState) -> bool:
-    """Return whether the end of the period changes the membership. One that is past due is not renewed."""
-    if state.status == MembershipStatus.PAST_DUE:
-        return state.cancel_at_period_end or not state.auto_renew
-    return state.status == MembershipStatus.ACTIVE
 
 
 def _period_over(
@@ -239,23 +231,14 @@ def _changed(state: MembershipState, **changes: object) -> MembershipState:
     return state._replace(state_version=state.state_version + 1, **changes)  # type: ignore[arg-type]
 
 
-def _is_planned(state: MembershipState) -> bool:
-    """Return whether the membership has a pause with a length. Without an end it lasts until somebody resumes it."""
-    starts, ends = state.pause_starts_at, state.pause_ends_at
-    return starts is not None and (ends is None or ends > starts)
-
-
 def _anchor(state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo) -> datetime:
     """Return the instant from which periods are counted: ``begins`` is a whole number of intervals after it."""
     for candidate in (state.started_at, state.current_period_start):
-        if candidate is not None and _leads_to(candidate, begins, interval, zone):
-            return candidate
+        if candidate is not None and candidate < begins:
+            ends = _ends(candidate, interval, zone, begins)
+            if next(end for end in ends if end >= begins) == begins:
+                return candidate
     return begins
-
-
-def _leads_to(anchor: datetime, moment: datetime, interval: Interval, zone: tzinfo) -> bool:
-    ends = _ends(anchor, interval, zone, moment)
-    return anchor < moment and next(end for end in ends if end >= moment) == moment
 
 
 def _ends(anchor: datetime, interval: Interval, zone: tzinfo, near: datetime) -> Iterator[datetime]:

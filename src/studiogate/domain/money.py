@@ -3,30 +3,13 @@
 import re
 from decimal import ROUND_DOWN, Decimal
 
-# Currencies that are in none of these sets have two decimals.
-_WITHOUT_DECIMALS = frozenset(
-    {
-        "BIF",
-        "CLP",
-        "DJF",
-        "GNF",
-        "ISK",
-        "JPY",
-        "KMF",
-        "KRW",
-        "PYG",
-        "RWF",
-        "UGX",
-        "UYI",
-        "VND",
-        "VUV",
-        "XAF",
-        "XOF",
-        "XPF",
-    }
-)
-_THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
-_FOUR_DECIMALS = frozenset({"CLF", "UYW"})
+# Any other currency has two decimals.
+_CURRENCIES = {
+    0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+    3: "BHD IQD JOD KWD LYD OMR TND",
+    4: "CLF UYW",
+}
+_DECIMALS = {currency: decimals for decimals, named in _CURRENCIES.items() for currency in named.split()}
 _CURRENCY = re.compile(r"[A-Z]{3}")
 
 
@@ -35,11 +18,7 @@ def is_currency(value: object) -> bool:
 
 
 def currency_decimals(currency: str) -> int:
-    if currency in _WITHOUT_DECIMALS:
-        return 0
-    if currency in _THREE_DECIMALS:
-        return 3
-    return 4 if currency in _FOUR_DECIMALS else 2
+    return _DECIMALS.get(currency, 2)
 
 
 def money_text(amount: Decimal, currency: str) -> str:

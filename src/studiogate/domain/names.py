@@ -1,8 +1,7 @@
 """Which characters a name may contain: names of people, titles of forms and classes, names of keys.
 
 A name is shown in lists, mails and logs beside other text. A control character breaks the line, a bidirectional
-control reverses the text that follows, and an invisible character makes two different names look the same.
-"""
+control reverses the text that follows, and an invisible character makes two different names look the same."""
 
 import re
 
@@ -38,8 +37,7 @@ def name_fault(text: str, maximum: int = MAX_NAME) -> str | None:
 
 
 def reason_fault(reason: str) -> str | None:
-    """Return what is wrong with a reason that staff give, worded to follow "must". It is one line, which the audit log
-    and receipts show beside other text."""
+    """Return what is wrong with a reason, worded to follow "must". It is one line, shown beside other text."""
     return name_fault(reason, MAX_REASON) if reason.strip() else "not be empty"
 
 

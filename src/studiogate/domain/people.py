@@ -23,10 +23,7 @@ email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 
 def normalize_email(text: str) -> str | None:
-    """Apply NFKC, trim, lower-case, and encode the domain with IDNA; return None if the text is not an address.
-
-    Dots and plus suffixes in the local part are kept.
-    """
+    """Apply NFKC, trim, lower-case, and encode the domain with IDNA; return None if the text is not an address."""
     if len(text) > MAX_EMAIL:
         return None
     candidate = unicodedata.normalize("NFKC", text).strip().lower()

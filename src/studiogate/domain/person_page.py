@@ -32,8 +32,7 @@ STYLE = (
 
 
 def page(studio: str, taken_at: str, sections: Mapping[str, Rows], files: Mapping[str, str]) -> str:
-    """Return the page as HTML without scripts or references to other servers. ``files`` maps ids of files to their
-    paths in the archive."""
+    """Return the page as HTML without scripts or foreign references. ``files`` has the paths of files by their ids."""
     title = f"What {studio} has stored about you"
     parts = [_section(INTRODUCTION[name], rows, files) for name, rows in sections.items()]
     return (

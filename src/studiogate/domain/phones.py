@@ -15,12 +15,9 @@ _PLAIN = re.compile(r"\+?[1-9][0-9]{4,14}")
 
 
 def normalize_phone(text: str, country: str | None) -> str | None:
-    """Return a phone number in E.164, or None if no such number can exist.
-
-    A number without a calling code belongs to ``country``. Numbers need only be possible, not valid: numbering plans
-    grow faster than any list of valid ranges, and sandboxes use the ranges reserved for fiction. A number with an
-    extension is refused: E.164 cannot represent it, and the number without it would reach somebody else.
-    """
+    """Return a phone number in E.164, or None if no such number can exist. One without a calling code belongs to
+    ``country``. Numbers need only be possible: plans grow faster than lists of valid ranges, and sandboxes use the
+    ranges of fiction. One with an extension is refused: without it, the number would reach somebody else."""
     if len(text) > MAX_PHONE:
         return None
     plain = _normalize_plain(text, country)

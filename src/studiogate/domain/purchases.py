@@ -4,8 +4,7 @@
   returned payment turns a completed purchase into a failed one.
 - A refund is recorded on a completed purchase, in one or several parts, never above its total. It changes nothing about
   a membership that was bought: staff cancel that themselves.
-- A fee that was not paid can be waived: it becomes ``cancelled``. A paid one is refunded.
-"""
+- A fee that was not paid can be waived: it becomes ``cancelled``. A paid one is refunded."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -17,7 +16,6 @@ from studiogate.domain.catalog import CURRENCY, Price, Product, decimals_faults
 from studiogate.domain.fields import Field, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
-from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import money_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff_input import by_name, fault, read_fields, refused
@@ -48,8 +46,6 @@ REFUND = by_name(required("amount", v.amount, personal=False))
 
 
 class PurchaseLine(NamedTuple):
-    """What a new purchase records, besides its member and place."""
-
     product_id: UUID | None
     product_key: str
     product_type: str
@@ -75,7 +71,7 @@ def line_of_product(product: Product, price: Price, quantity: int, status: Purch
     return PurchaseLine(product.id, product.key, product.product_type, quantity, total, price.currency, status.value)
 
 
-def free_line(given: Mapping[str, object], setting: Setting) -> tuple[PurchaseLine | None, list[Fault]]:
+def free_line(given: Mapping[str, object], setting: v.Setting) -> tuple[PurchaseLine | None, list[Fault]]:
     """Return a line for something that is not in the catalog, or None and all faults."""
     values, faults = read_fields(LINE, given, setting, new=True)
     faults += decimals_faults("amount_total", values)
@@ -90,7 +86,7 @@ def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | N
     return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": target.value})
 
 
-def refund(paid: Paid, amount: str | None, setting: Setting) -> Paid | Refusal:
+def refund(paid: Paid, amount: str | None, setting: v.Setting) -> Paid | Refusal:
     """Return the purchase after a refund of this amount (None: of all that is left)."""
     known = _status(paid.status)
     if known not in REFUNDABLE:
@@ -111,7 +107,6 @@ def refund(paid: Paid, amount: str | None, setting: Setting) -> Paid | Refusal:
 
 
 def waive(paid: Paid) -> Paid | Refusal:
-    """Return a fee after it was waived."""
     if paid.product_type != ProductType.FEE:
         return refused(fault("purchase_id", "is not a fee: only fees are waived"))
     known = _status(paid.status)

@@ -1,16 +1,13 @@
 """Which requests of a key are listed in the request log.
 
-The log is for people who look for a mistake, so failures have room of their own: a key that sends thousands of good
-requests per second does not hide its few failures. What is not listed is counted.
-"""
+Failures have room of their own: thousands of good requests do not hide them. What is not listed is counted."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 KEPT = timedelta(days=7)
 KEPT_PER_STUDIO = 10_000
-# After so many entries of a studio, the process that wrote them deletes what is beyond that number. Finding it means
-# reading as many entries as are kept, which would cost too much after every write, or in every studio now and then.
+# After so many entries of a studio, the process that wrote them deletes the surplus; to find it, it reads all others.
 CHECKED_AFTER = 1_000
 # Of one key, in one process, between two writes: so many successful requests, and so many failed ones.
 LISTED_AT_ONCE = 50
@@ -33,8 +30,6 @@ class LoggedRequest(NamedTuple):
 
 
 class KeyRequests:
-    """The requests of one key since the last write."""
-
     __slots__ = ("_failed", "_successful", "listed", "unlisted")
 
     def __init__(self) -> None:

@@ -6,8 +6,7 @@
   one-time price gives credits or unlimited use without an end, or until a given time, and never renews.
 - Credits are the product's, times the quantity. Only one-time prices of products with credits are sold in quantity.
 - The membership is active at once, also while its purchase is pending: it becomes ``past_due`` if the purchase fails.
-  It is usable from its start on, which may be in the future.
-"""
+  It is usable from its start on, which may be in the future."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
@@ -43,8 +42,6 @@ class Order(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """The product of an order with its prices, as they are now."""
-
     product: Product
     prices: Sequence[Price]
 
@@ -65,7 +62,9 @@ def choose_sale_price(order: Order, offer: Offer) -> Price | None:
 
 def sell(order: Order, offer: Offer, zone: tzinfo, now: datetime) -> tuple[Sale | None, list[Fault]]:
     """Return the purchase and the membership of an order, or None and all faults."""
-    faults = _product_faults(order, offer.product)
+    faults = _offer_faults(order, offer.product)
+    if offer.product.product_type not in GIVING_A_MEMBERSHIP:
+        faults.append(fault("product_id", f"is of type {offer.product.product_type}: record a purchase of it"))
     price = choose_sale_price(order, offer)
     if price is None:
         return None, [*faults, fault("price_id", NOT_ON_SALE)]
@@ -75,8 +74,7 @@ def sell(order: Order, offer: Offer, zone: tzinfo, now: datetime) -> tuple[Sale 
     membership = _membership(order, offer.product, price, (zone, now))
     if membership.current_period_end is not None and membership.current_period_end <= now:
         return None, [fault("starts_at", "is too early: the first period would be over already")]
-    line = line_of_product(offer.product, price, order.quantity, _paid(order))
-    return Sale(line, price, membership), []
+    return Sale(_line(order, offer, price), price, membership), []
 
 
 def line_of(order: Order, offer: Offer) -> tuple[PurchaseLine | None, list[Fault]]:
@@ -89,11 +87,12 @@ def line_of(order: Order, offer: Offer) -> tuple[PurchaseLine | None, list[Fault
         faults.append(fault("quantity", f"must be 1 to {MAX_QUANTITY}"))
     if faults or price is None:
         return None, faults
-    return line_of_product(offer.product, price, order.quantity, _paid(order)), []
+    return _line(order, offer, price), []
 
 
-def _paid(order: Order) -> PurchaseStatus:
-    return PurchaseStatus.COMPLETED if order.paid else PurchaseStatus.PENDING
+def _line(order: Order, offer: Offer, price: Price) -> PurchaseLine:
+    status = PurchaseStatus.COMPLETED if order.paid else PurchaseStatus.PENDING
+    return line_of_product(offer.product, price, order.quantity, status)
 
 
 def _offer_faults(order: Order, product: Product) -> list[Fault]:
@@ -102,13 +101,6 @@ def _offer_faults(order: Order, product: Product) -> list[Fault]:
         faults.append(fault("product_id", "is retired: sell another one, or `studiogate product retire ID --undo`"))
     if not _offered(product.location_ids, order.location_id):
         faults.append(fault("location_id", "must be one of those where the product is offered"))
-    return faults
-
-
-def _product_faults(order: Order, product: Product) -> list[Fault]:
-    faults = _offer_faults(order, product)
-    if product.product_type not in GIVING_A_MEMBERSHIP:
-        faults.append(fault("product_id", f"is of type {product.product_type}: record a purchase of it"))
     return faults
 
 
@@ -136,36 +128,11 @@ def _membership(order: Order, product: Product, price: Price, at: tuple[tzinfo, 
     starts = order.starts_at or now
     granted = None if product.credits_granted is None else product.credits_granted * order.quantity
     renews = price.interval is not None if order.auto_renew is None else order.auto_renew
-    state = _unlimited(starts)._replace(
-        auto_renew=renews,
-        current_period_end=order.ends_at,
-        credits_granted=granted,
-        credits_remaining=granted,
-    )
+    state = MembershipState(MembershipStatus.ACTIVE, 1, renews, starts, starts, order.ends_at)
+    state = state._replace(credits_granted=granted, credits_remaining=granted)
     if price.interval is None:
         return state
     return state._replace(current_period_end=next_period_end(state, starts, price.interval, zone))
-
-
-def _unlimited(starts: datetime) -> MembershipState:
-    return MembershipState(
-        status=MembershipStatus.ACTIVE,
-        state_version=1,
-        auto_renew=False,
-        started_at=starts,
-        current_period_start=starts,
-        current_period_end=None,
-        paused_at=None,
-        pause_starts_at=None,
-        pause_ends_at=None,
-        pause_reason=None,
-        cancel_at_period_end=False,
-        cancel_at=None,
-        cancelled_at=None,
-        ended_at=None,
-        credits_granted=None,
-        credits_remaining=None,
-    )
 
 
 def _offered(limits: tuple[UUID, ...], location_id: UUID | None) -> bool:

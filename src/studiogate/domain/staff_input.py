@@ -1,10 +1,7 @@
 """Check the values that staff give to a flow: every field at once, and every fault listed.
 
-A field is read as in the studio file, unless it has a reader for staff: a file restores what other systems had, such as
-names of people with up to 2,000 characters, where staff may give 200 (``MAX_NAME``) and no blanks for a name that is
-required. A new row gets the default of each absent field. A change leaves absent fields
-alone, and null clears a field.
-"""
+A field is read as in the studio file, which restores what other systems had, unless it has a reader for staff. A new
+row gets the default of each absent field. A change leaves absent fields alone, and null clears a field."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
@@ -23,7 +20,6 @@ NO_SETTING = Setting()
 
 
 def by_name(*fields: Field) -> Fields:
-    """Return the fields that staff may give, by name."""
     return MappingProxyType({field.name: field.for_staff() for field in fields})
 
 
@@ -95,7 +91,6 @@ def refused(*faults: Fault) -> Refusal:
 
 
 def invalid(faults: Iterable[Fault]) -> Refusal | None:
-    """Return the refusal that lists the faults, or None if there are none."""
     listed = list(faults)
     return refused(*listed) if listed else None
 
@@ -107,7 +102,6 @@ def date_faults(name: str, day: date) -> Iterator[Fault]:
 
 
 def reason_faults(reason: str | None, *, required: bool = True) -> list[Fault]:
-    """Return what is wrong with a reason."""
     if required and not (reason or "").strip():
         return [fault("reason", "is required")]
     wrong = None if reason is None else reason_fault(reason)

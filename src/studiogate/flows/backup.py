@@ -1,9 +1,7 @@
 """Backup and restore of an installation: all rows, uploaded files and secrets, as they were at one moment.
 
-The rows are read in one snapshot. An uploaded file is complete before its row is committed and is removed only after
-its row is, so every row of the snapshot has its file, except where housekeeping has removed both since: such a row is
-left out. A restore is one transaction on an empty database: all or nothing.
-"""
+The rows are read in one snapshot. A file is there before its row and longer than it, so every row has its file, except
+where housekeeping has removed both since: such a row is left out. A restore is one transaction on an empty database."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,16 +13,8 @@ from uuid import UUID
 from studiogate import clock
 from studiogate.domain.instants import instant_text
 from studiogate.storage import backup as rows
-from studiogate.storage.backup import Table, Upload
-from studiogate.storage.backup_archive import (
-    HEADER,
-    PART_BYTES,
-    ArchiveReader,
-    ArchiveWriter,
-    DamagedBackupError,
-    Member,
-    verify,
-)
+from studiogate.storage import backup_archive
+from studiogate.storage.backup_archive import HEADER, PART_BYTES, ArchiveWriter, DamagedBackupError, Member
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
@@ -117,7 +107,7 @@ async def _add_uploads(installation: Installation, archive: ArchiveWriter, conte
     return gone
 
 
-def _add_upload(folder: UploadFolder, archive: ArchiveWriter, upload: Upload) -> bool:
+def _add_upload(folder: UploadFolder, archive: ArchiveWriter, upload: rows.Upload) -> bool:
     for _ in range(2):  # The file may be moved to its place between find and open.
         try:
             with folder.find(upload.studio_id, upload.stored_name).open("rb") as file:
@@ -128,7 +118,7 @@ def _add_upload(folder: UploadFolder, archive: ArchiveWriter, upload: Upload) ->
     return False
 
 
-async def _add_table(connection: Connection, archive: ArchiveWriter, table: Table, without: list[UUID]) -> None:
+async def _add_table(connection: Connection, archive: ArchiveWriter, table: rows.Table, without: list[UUID]) -> None:
     part = bytearray()
     number = 0
 
@@ -146,11 +136,9 @@ async def _add_table(connection: Connection, archive: ArchiveWriter, table: Tabl
 
 
 async def restore(connection: Connection, target: Target, file: IO[bytes], progress: Progress) -> Content:
-    """Load a backup into an empty database and an empty folder, then bring the schema up to date.
-
-    The secrets are returned for the caller to store, unless others are there: nothing else opens what those sealed.
-    """
-    verify(file)
+    """Load a backup into an empty database and an empty folder, then bring the schema up to date. The secrets are
+    returned for the caller to store, unless others are there: nothing else opens what those sealed."""
+    backup_archive.verify(file)
     folder = target.folder
     if count := await rows.table_count(connection):
         raise NotEmptyError(
@@ -162,7 +150,7 @@ async def restore(connection: Connection, target: Target, file: IO[bytes], progr
     written: list[Path] = []
     try:
         async with transaction_on(connection):
-            content = await _load(connection, target, ArchiveReader(file).members(), written, progress)
+            content = await _load(connection, target, backup_archive.ArchiveReader(file).members(), written, progress)
     except BaseException:
         # Even if it may have been committed: without its secrets, which nobody gets now, it cannot be used.
         for path in written:
@@ -217,13 +205,13 @@ def _refuse_other_secret(target: Target, name: str, secret: bytes) -> None:
         )
 
 
-async def _known_tables(connection: Connection, named: list[dict[str, Any]]) -> dict[str, Table]:
+async def _known_tables(connection: Connection, named: list[dict[str, Any]]) -> dict[str, rows.Table]:
     """Return the tables that the file names; their names become part of SQL statements, so they must exist here."""
     ours = {table.name: set(table.columns) for table in await rows.tables(connection)}
     for table in named:
         if not set(table["columns"]) <= ours.get(table["name"], set()):
             raise DamagedBackupError(f"it names a table or a column that does not exist: {table['name']}")
-    return {table["name"]: Table(table["name"], table["columns"]) for table in named}
+    return {table["name"]: rows.Table(table["name"], table["columns"]) for table in named}
 
 
 def _header(member: Member | None) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from studiogate.domain import catalog as rules
 from studiogate.domain.access import Access
-from studiogate.domain.catalog import NewPrice, Price, Product
 from studiogate.domain.events import EventType
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
@@ -36,8 +35,7 @@ async def create_product(connection: Connection, access: Access, given: Mapping[
     product, faults = rules.new_product(new_id(), given)
     if product is None:
         return refused(*faults)
-    faults = await _limit_faults(connection, access, product)
-    if faults:
+    if faults := await _limit_faults(connection, access, product):
         return refused(*faults)
     async with created(connection, access, Subject("product", product.id)):
         added = await catalog.insert_product(connection, access, product)
@@ -47,10 +45,9 @@ async def create_product(connection: Connection, access: Access, given: Mapping[
 @staff_flow(Permission.CATALOG)
 async def change_product(
     connection: Connection, access: Access, product_id: UUID, given: Mapping[str, object]
-) -> Product | Refusal:
+) -> rules.Product | Refusal:
     """Change the given fields of a product. New credits apply to later sales, new limits to every membership of it."""
-    product = await _lock(connection, access, product_id)
-    if isinstance(product, Refusal):
+    if isinstance(product := await _lock(connection, access, product_id), Refusal):
         return product
     changed, faults = rules.changed_product(product, given)
     faults += [] if faults else await _limit_faults(connection, access, changed)
@@ -64,10 +61,9 @@ async def change_product(
 @staff_flow(Permission.CATALOG)
 async def retire_product(
     connection: Connection, access: Access, product_id: UUID, *, undo: bool = False
-) -> Product | Refusal:
+) -> rules.Product | Refusal:
     """Stop selling a product, or sell it again. Its memberships live on and renew."""
-    product = await _lock(connection, access, product_id)
-    if isinstance(product, Refusal):
+    if isinstance(product := await _lock(connection, access, product_id), Refusal):
         return product
     if product.active == undo:
         return _already("retired", product.active)
@@ -82,14 +78,12 @@ async def create_price(
     connection: Connection, access: Access, product_id: UUID, given: Mapping[str, object]
 ) -> UUID | Refusal:
     """Add a price to a product; return its id. A new default price replaces the former default."""
-    product = await _lock(connection, access, product_id)
-    if isinstance(product, Refusal):
+    if isinstance(product := await _lock(connection, access, product_id), Refusal):
         return product
     price, faults = rules.new_price(given, Setting(await studios.currency_of(connection, access)))
     if price is None:
         return refused(*faults)
-    faults = await _unknown_faults(connection, access, "location_ids", price.location_ids)
-    if faults:
+    if faults := await _unknown_faults(connection, access, "location_ids", price.location_ids):
         return refused(*faults)
     async with changing(connection, access, EventType.PRODUCT_UPDATED, product_id):
         if price.default:
@@ -102,14 +96,12 @@ async def replace_price(
     connection: Connection, access: Access, price_id: UUID, given: Mapping[str, object]
 ) -> Replaced | Refusal:
     """Retire a price and put a new one in its place. Memberships that renew at the old price keep it."""
-    found = await _lock_price(connection, access, price_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock_price(connection, access, price_id), Refusal):
         return found
     price, faults = rules.replacement(found.price, given)
     if price is None:
         return refused(*faults)
-    faults = await _unknown_faults(connection, access, "location_ids", price.location_ids)
-    if faults:
+    if faults := await _unknown_faults(connection, access, "location_ids", price.location_ids):
         return refused(*faults)
     async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
         kept = await _retire(connection, access, found, "price.replace")
@@ -119,8 +111,7 @@ async def replace_price(
 @staff_flow(Permission.CATALOG)
 async def retire_price(connection: Connection, access: Access, price_id: UUID) -> int | Refusal:
     """Stop selling at a price. Memberships that renew at it keep it; return how many these are."""
-    found = await _lock_price(connection, access, price_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock_price(connection, access, price_id), Refusal):
         return found
     async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
         return await _retire(connection, access, found, "price.retire")
@@ -129,8 +120,7 @@ async def retire_price(connection: Connection, access: Access, price_id: UUID) -
 @staff_flow(Permission.CATALOG)
 async def make_default(connection: Connection, access: Access, price_id: UUID) -> UUID | Refusal:
     """Make an active price the one that a sale uses where none is named."""
-    found = await _lock_price(connection, access, price_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock_price(connection, access, price_id), Refusal):
         return found
     async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
         await _clear_default(connection, access, found.price.product_id, but=price_id)
@@ -140,12 +130,12 @@ async def make_default(connection: Connection, access: Access, price_id: UUID) -
 
 
 class _Locked(NamedTuple):
-    price: Price
-    prices: list[Price]
+    price: rules.Price
+    prices: list[rules.Price]
     unpriced: list[UUID]
 
 
-async def _lock(connection: Connection, access: Access, product_id: UUID) -> Product | Refusal:
+async def _lock(connection: Connection, access: Access, product_id: UUID) -> rules.Product | Refusal:
     product = await catalog.lock_product(connection, access, product_id)
     if product is None or not rules.visible_at(access.location_ids, product.location_ids):
         return NOT_FOUND
@@ -154,12 +144,10 @@ async def _lock(connection: Connection, access: Access, product_id: UUID) -> Pro
 
 async def _lock_price(connection: Connection, access: Access, price_id: UUID) -> _Locked | Refusal:
     """Lock an active price's product and the memberships that renew at the price by default."""
-    product_id = await catalog.product_of_price(connection, access, price_id)
-    if product_id is None:
+    if (product_id := await catalog.product_of_price(connection, access, price_id)) is None:
         return NOT_FOUND
     unpriced = await catalog.lock_unpriced_memberships(connection, access, product_id)
-    product = await _lock(connection, access, product_id)
-    if isinstance(product, Refusal):
+    if isinstance(product := await _lock(connection, access, product_id), Refusal):
         return product
     prices = await catalog.prices_of(connection, access, product_id)
     price = next(each for each in prices if each.id == price_id)
@@ -169,8 +157,7 @@ async def _lock_price(connection: Connection, access: Access, price_id: UUID) ->
 
 
 async def _retire(connection: Connection, access: Access, found: _Locked, action: str) -> int:
-    """Retire a price; return how many memberships keep it. Those without a price of their own get it if they would
-    renew at it now."""
+    """Retire a price; return how many memberships keep it, with those that would renew at it by default."""
     kept = found.unpriced if rules.renews_the_unpriced(found.prices) == found.price.id else []
     async with audited(connection, access, action, Subject("price", found.price.id)):
         await catalog.keep_price(connection, access, found.price.id, kept)
@@ -178,7 +165,7 @@ async def _retire(connection: Connection, access: Access, found: _Locked, action
     return await catalog.count_renewing(connection, access, found.price.id)
 
 
-async def _insert(connection: Connection, access: Access, product_id: UUID, price: NewPrice) -> UUID:
+async def _insert(connection: Connection, access: Access, product_id: UUID, price: rules.NewPrice) -> UUID:
     price_id = new_id()
     async with audited(connection, access, "price.create", Subject("price", price_id)):
         await catalog.insert_price(connection, access, product_id, price_id, price)
@@ -192,7 +179,7 @@ async def _clear_default(connection: Connection, access: Access, product_id: UUI
                 await catalog.set_default(connection, access, price.id, False)
 
 
-async def _limit_faults(connection: Connection, access: Access, product: Product) -> list[Fault]:
+async def _limit_faults(connection: Connection, access: Access, product: rules.Product) -> list[Fault]:
     faults = await _unknown_faults(connection, access, "location_ids", product.location_ids)
     faults += await _unknown_faults(connection, access, "class_type_ids", product.class_type_ids)
     if not faults and not rules.changeable_at(access.location_ids, product.location_ids):

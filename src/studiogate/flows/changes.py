@@ -10,9 +10,7 @@ from studiogate.domain.bookings.states import ClassStatus, unannounced_status
 from studiogate.domain.events import EventType
 from studiogate.storage import audit, class_clock, event_changes, events
 from studiogate.storage.audit import Entry, Subject
-from studiogate.storage.class_clock import ClassClock
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.events import Change
 
 # The events that announce a new subject and a change of one, by its kind in the audit log. Some kinds have none.
 CREATED: Mapping[str, EventType] = {each.resource: each for each in EventType if each.endswith(".created")}
@@ -23,18 +21,15 @@ UPDATED: Mapping[str, EventType] = {
 
 
 async def emit_event(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> None:
-    await events.emit(connection, access, type_, Change(row_id))
+    await events.emit(connection, access, type_, events.Change(row_id))
 
 
 @asynccontextmanager
 async def changing(
     connection: Connection, access: Access, type_: EventType, *row_ids: UUID, merged_id: UUID | None = None
 ) -> AsyncIterator[None]:
-    """Emit one event per row that the block changes, with exactly the fields that changed.
-
-    Must run inside a transaction that has locked the rows. A change that partners cannot see (a staff note) emits no
-    event, unless another row is merged into this one. See ``storage.event_changes`` for the parts.
-    """
+    """Emit one event per row that the block changes, or into which another one is merged, with the fields that changed
+    and partners can see (``storage.event_changes``). Must run inside a transaction that has locked the rows."""
     before = await event_changes.snapshot(connection, access, type_, row_ids)
     yield
     await event_changes.emit_changes(connection, access, type_, before, merged_id)
@@ -67,11 +62,8 @@ async def created(connection: Connection, access: Access, subject: Subject) -> A
 async def audited(
     connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
 ) -> AsyncIterator[None]:
-    """Record what the block changes in the subject's row, field by field; ``action`` is ``word.verb``.
-
-    Must run inside a transaction that has locked the row. A new row is recorded with all its fields. A block that
-    changes nothing leaves no entry.
-    """
+    """Record what the block changes in the subject's row, field by field, if anything; ``action`` is ``word.verb``.
+    Must run inside a transaction that has locked the row. A new row is recorded with all its fields."""
     before = await audit.snapshot(connection, access, subject)
     yield
     changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
@@ -81,10 +73,8 @@ async def audited(
 
 @asynccontextmanager
 async def audited_key(connection: Connection, access: Access, action: str, subject: Subject) -> AsyncIterator[None]:
-    """Record what the block changes if a partner's key makes the change, as ``audited`` does.
-
-    For flows that partners and staff share: the flows of staff record the whole action by themselves.
-    """
+    """Record what the block changes if a partner's key makes the change, as ``audited`` does. For flows that partners
+    and staff share: the flows of staff record the whole action by themselves."""
     if access.actor is not Actor.PARTNER:
         yield
         return
@@ -121,36 +111,27 @@ async def record_creation(connection: Connection, access: Access, action: str, s
     await audit.add(connection, access, Entry(action, subject, changes))
 
 
-# Announce classes whose status has changed because time has passed: one ``class.updated`` per class.
-#
-# A class that started and ended while no worker was running is announced once, from the status that was last announced
-# to the one that it has now.
+# Announce classes whose status has changed because time has passed: one ``class.updated``, whatever was missed before.
 
 
 async def announce_due(connection: Connection, access: Access, limit: int) -> int:
-    """Announce the statuses of at most ``limit`` classes; return how many were announced.
-
-    Must run inside a transaction.
-    """
+    """Announce the statuses of at most ``limit`` classes; return how many. Must run inside a transaction."""
     return await _announce(connection, access, await class_clock.lock_due(connection, access, limit))
 
 
 async def announce_first(connection: Connection, access: Access, *class_ids: UUID) -> None:
-    """Announce status changes by time before another change of the classes, so that each has its own event.
-
-    Must run inside a transaction that has locked the classes.
-    """
+    """Announce status changes by time before another change of the locked classes, so that each has its own event."""
     known = await class_clock.read_clocks(connection, access, class_ids)
     await _announce(connection, system_access(access.studio_id), known)
 
 
-async def _announce(connection: Connection, access: Access, classes: Iterable[ClassClock]) -> int:
-    changes: list[Change] = []
+async def _announce(connection: Connection, access: Access, classes: Iterable[class_clock.ClassClock]) -> int:
+    changes: list[events.Change] = []
     reached: dict[ClassStatus, list[UUID]] = {}
     for each in classes:
         status = unannounced_status(each.announced, each.stored, each.start_time, each.end_time, each.now)
         if status is not None:
-            changes.append(Change(each.id, {"status": each.announced.value}))
+            changes.append(events.Change(each.id, {"status": each.announced.value}))
             reached.setdefault(status, []).append(each.id)
     await events.emit(connection, access, EventType.CLASS_UPDATED, *changes)
     for status, class_ids in reached.items():

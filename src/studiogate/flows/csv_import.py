@@ -11,20 +11,13 @@ from typing import BinaryIO
 
 from studiogate import clock
 from studiogate.domain.access import Access
-from studiogate.domain.csv_import.cells import Directory, Named, directory
+from studiogate.domain.csv_import import records
+from studiogate.domain.csv_import.cells import Directory, directory
 from studiogate.domain.csv_import.columns import Columns, choose_delimiter, find_columns
 from studiogate.domain.csv_import.kinds import Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.matching import HEADER, Verdict, csv_line
-from studiogate.domain.csv_import.records import (
-    DELIMITERS,
-    NAMES,
-    Record,
-    RecordReader,
-    UnreadableFileError,
-    find_encoding,
-    read_lines,
-)
+from studiogate.domain.csv_import.records import Record, UnreadableFileError
 from studiogate.domain.csv_import.translate import Translator
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -41,6 +34,7 @@ from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule import rows as schedule_rows
 from studiogate.storage.studio_file import changes
 from studiogate.storage.studio_file.apply import ConflictError
 from studiogate.storage.studio_file.diff import RowChange
@@ -88,8 +82,6 @@ class CsvOutcome:
 
 @staff_flow(Permission.IMPORT)
 async def import_csv(connection: Connection, access: Access, source: CsvFile) -> CsvOutcome | Refusal:
-    """Import a CSV file (seekable)."""
-
     async def run(importer: Access) -> tuple[CsvOutcome, bool]:
         outcome = await _Run(connection, importer, source).run()
         return outcome, outcome.applied
@@ -123,65 +115,62 @@ class _Run:
         return self.source.mapping.kind
 
     async def run(self) -> CsvOutcome:
-        self.columns, records = self._read()
+        self.columns, rows = self._read()
         await storage.prepare(self.connection)
         found = await self._directory()
-        await self._translate(records, Translator(self.columns, self.source.mapping, found, clock.now()))
+        await self._translate(rows, Translator(self.columns, self.source.mapping, found, clock.now()))
         outcome = await self._import()
         counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection)
         is_wanted = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
         applied = is_wanted and bool(outcome.sections)
-        await self._report(applied)
+        self.source.write(csv_line(HEADER))
+        async for verdicts in storage.verdicts(self.connection):
+            self.source.write("".join(csv_line(shown(row, applied=applied)) for row in verdicts))
         if applied:
             await storage.keep_external_ids(self.connection, self.access, self.kind.name, self.source.mapping.source)
             await self._audit(counts)
             await analyze(self.connection, outcome)
-        return CsvOutcome(counts, applied, NAMES[self.encoding], self.columns.missing, self.columns.ignored)
+        return CsvOutcome(counts, applied, records.NAMES[self.encoding], self.columns.missing, self.columns.ignored)
 
     # Reading.
 
     def _read(self) -> tuple[Columns, Iterator[Record]]:
-        """Return the columns of the file and an iterator over its rows."""
         mapping, file = self.source.mapping, self.source.file
         self.size = file.seek(0, 2)
         file.seek(0)
-        self.encoding = mapping.encoding or find_encoding(file.read)
+        self.encoding = mapping.encoding or records.find_encoding(file.read)
         headers: dict[str, Record] = {}
-        for mark in (mapping.delimiter,) if mapping.delimiter else DELIMITERS:
+        for mark in (mapping.delimiter,) if mapping.delimiter else records.DELIMITERS:
             header = next(self._records(mark), None)
             if header is None:
                 raise UnreadableFileError("The file is empty. Its first line must name the columns.")
             headers[mark] = header
-        records = self._records(mapping.delimiter or choose_delimiter(headers, mapping))
-        return find_columns(next(records), mapping), records
+        rows = self._records(mapping.delimiter or choose_delimiter(headers, mapping))
+        return find_columns(next(rows), mapping), rows
 
     def _records(self, delimiter: str) -> Iterator[Record]:
         self.source.file.seek(0)
-        return iter(RecordReader(read_lines(self.source.file.read, self.encoding), delimiter))
+        return iter(records.RecordReader(records.read_lines(self.source.file.read, self.encoding), delimiter))
 
     async def _directory(self) -> Directory:
-        values = await storage.studio_values(self.connection, self.access)
-        rows = await storage.named_rows(self.connection, self.access, self.source.mapping.source)
-        self.names = {str(row["id"]): row["names"][0] for row in rows}
-        named = (
-            Named(
-                row["kind"],
-                str(row["id"]),
-                tuple(row["names"]),
-                str(row["location_id"]) if row["location_id"] else None,
-                row["timezone"],
-            )
-            for row in rows
-        )
-        return directory(Setting(**dict(values)) if values else Setting(), named)
+        setting = await schedule_rows.setting(self.connection, self.access)
+        named = await storage.named_rows(self.connection, self.access, self.source.mapping.source)
+        self.names = {each.id: each.names[0] for each in named}
+        return directory(setting or Setting(), named)
 
-    async def _translate(self, records: Iterator[Record], translator: Translator) -> None:
+    async def _translate(self, rows: Iterator[Record], translator: Translator) -> None:
         batch: list[storage.Staged] = []
         faulty = 0
-        for number, record in enumerate(records):
-            batch.append(staged_row(number, translator.translate(record)))
-            faulty += batch[-1].verdict == Verdict.FAULT
-            _refuse_too_many(number + 1, faulty, batch[-1])
+        for number, record in enumerate(rows):
+            if number == MAX_ROWS:
+                raise UnreadableFileError(f"The file has more than {MAX_ROWS:,} rows. Import it in parts.")
+            batch.append(row := staged_row(number, translator.translate(record)))
+            faulty += row.verdict == Verdict.FAULT
+            if faulty > MAX_FAULTY_ROWS:
+                where = f"Line {row.line}, {row.column}" if row.column else f"Line {row.line}"
+                raise UnreadableFileError(
+                    f"More than {MAX_FAULTY_ROWS:,} rows have faults, so the rest was not read. {where}: {row.reason}."
+                )
             if len(batch) == storage.BATCH:
                 await storage.stage(self.connection, batch)
                 batch = []
@@ -209,7 +198,6 @@ class _Run:
         return {"id": str(self.access.studio_id)}
 
     async def stage(self, rows: StagedRows) -> bool:
-        """Match the rows with the stored ones, and stage those that are imported."""
         await changes.lock_studio(self.connection, self.access)
         mapping = self.source.mapping
         async for facts in storage.facts(self.connection, self.access, self.kind.name, mapping.source):
@@ -228,18 +216,13 @@ class _Run:
 
     def _note(self, change: RowChange) -> None:
         """Pass on a changed row of the studio file as one of this file."""
-        fields = {self.columns.name(csv_field(name)): self._named(values) for name, values in change.fields.items()}
+        fields: dict[str, list[object]] = {}
+        for name, values in change.fields.items():
+            # The names of rows instead of their ids.
+            named = [self.names.get(each, each) if isinstance(each, str) else each for each in values]
+            fields[self.columns.name(csv_field(name))] = named
         if self.source.on_change is not None:
             self.source.on_change(change._replace(place=row_of(change.place).capitalize(), fields=fields))
-
-    def _named(self, values: list[object]) -> list[object]:
-        """Return the old and the new value of a field, with the names of rows instead of their ids."""
-        return [self.names.get(each, each) if isinstance(each, str) else each for each in values]
-
-    async def _report(self, applied: bool) -> None:
-        self.source.write(csv_line(HEADER))
-        async for rows in storage.verdicts(self.connection):
-            self.source.write("".join(csv_line(shown(row, applied=applied)) for row in rows))
 
     async def _audit(self, counts: dict[str, int]) -> None:
         """Write one entry for the whole run: what was imported from where, and the number of rows by verdict."""
@@ -248,14 +231,3 @@ class _Run:
         changed = {name: [None, value] for name, value in given.items()}
         subject = Subject("studio", self.access.studio_id)
         await audit.add(self.connection, self.access, Entry("studio.import_csv", subject, changed, self.source.name))
-
-
-def _refuse_too_many(rows: int, faulty: int, last: storage.Staged) -> None:
-    """Stop reading a file that has more rows than are imported at once, or that cannot be meant this way."""
-    if rows > MAX_ROWS:
-        raise UnreadableFileError(f"The file has more than {MAX_ROWS:,} rows. Import it in parts.")
-    if faulty > MAX_FAULTY_ROWS:
-        where = f"Line {last.line}, {last.column}" if last.column else f"Line {last.line}"
-        raise UnreadableFileError(
-            f"More than {MAX_FAULTY_ROWS:,} rows have faults, so the rest was not read. {where}: {last.reason}."
-        )

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 from uuid import UUID, uuid5
 
 from studiogate.domain.csv_import.columns import Columns
 from studiogate.domain.csv_import.kinds import Kind
 from studiogate.domain.csv_import.mapping import MAX_MAPPING, ColumnMapping, WrongMappingError, parse_mapping
-from studiogate.domain.csv_import.matching import Facts, Row, Verdict, decide
+from studiogate.domain.csv_import.matching import Facts, Verdict, decide
 from studiogate.domain.csv_import.records import UnreadableFileError
 from studiogate.domain.csv_import.translate import DERIVED, Translated
 from studiogate.domain.studio_file.rows import Fault
@@ -24,23 +23,17 @@ _PLACE = re.compile(r"line ([0-9]+)(?:\.(.+))?")
 
 
 def staged_row(number: int, row: Translated) -> storage.Staged:
-    fields = json.dumps({"values": row.values, "defaults": row.defaults})
-    verdict = Verdict.FAULT if row.faults else Verdict.SKIPPED if row.skipped else None
-    column = row.faults[0][0] if row.faults else ""
-    further = [f"{name}: {message}" if name else message for name, message in row.faults[1:]]
-    reason = "; ".join([row.faults[0][1], *further]) if row.faults else row.skipped or ""
-    return storage.Staged(
-        number,
-        row.line,
-        row.external_id,
-        row.key,
-        row.member,
-        row.member_email,
-        "" if verdict else fields,
-        verdict,
-        column,
-        reason,
-    )
+    verdict, column, reason, fields = None, "", row.skipped or "", ""
+    if row.faults:
+        (column, first), *others = row.faults
+        further = [f"{name}: {message}" if name else message for name, message in others]
+        verdict, reason = Verdict.FAULT, "; ".join([first, *further])
+    elif row.skipped:
+        verdict = Verdict.SKIPPED
+    else:
+        fields = json.dumps({"values": row.values, "defaults": row.defaults})
+    start = (number, row.line, row.external_id, row.key, row.member, row.member_email)
+    return storage.Staged(*start, fields, verdict, column, reason)
 
 
 def decided_row(
@@ -51,8 +44,8 @@ def decided_row(
     if row["verdict"]:
         return storage.Decided(*start, None, row["verdict"], row["column"], row["reason"]), None
     fields = json.loads(row["row"])
-    given = Row(*(row[name] for name in ("line", "external_id", "key", "member", "member_email")), **fields)
-    facts = Facts(**{name: _plain(row[name]) for name in Facts.__dataclass_fields__})
+    given = Translated(*(row[name] for name in ("line", "external_id", "key", "member", "member_email")), **fields)
+    facts = Facts(**{name: row[name] for name in Facts.__dataclass_fields__})
     decision = decide(given, facts, mapping)
     column = columns.name(decision.field) if decision.field else ""
     if decision.verdict:
@@ -63,10 +56,6 @@ def decided_row(
         # The price of a product keeps its id.
         values["prices"] = [{"id": str(uuid5(UUID(row_id), f"price of {mapping.source}")), **values["prices"][0]}]
     return storage.Decided(*start, row_id, None, column, decision.reason), values
-
-
-def _plain(value: object) -> Any:
-    return str(value) if isinstance(value, UUID) else value
 
 
 def place_of(line: int) -> str:
@@ -114,10 +103,8 @@ def preset_names() -> list[str]:
 
 
 def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapping:
-    """Return a preset by its name, or a mapping file by its path; ``dates`` are further date formats.
-
-    Raises WrongMappingError, which also says that there is no such file.
-    """
+    """Return a preset by its name, or a mapping file by its path; ``dates`` are further date formats. Raise
+    WrongMappingError, also if there is no such file."""
     if name in _presets():
         mapping = parse_mapping(_presets()[name], name, kind, dates)
         # The generic file need not name columns that are called like their fields.

@@ -9,9 +9,8 @@ from studiogate.domain.access import Access, system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.deliveries import GONE
 from studiogate.flows.retry import for_each_studio
-from studiogate.storage import event_changes, event_numbering
+from studiogate.storage import event_changes, event_numbering, housekeeping
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.event_changes import Snapshot
 from studiogate.storage.webhooks import claims, endpoints
 from studiogate.storage.webhooks.claims import Claimed, Settled
 
@@ -21,7 +20,7 @@ DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
 
 async def studios_with_due(database: Database) -> list[UUID]:
     async with database.connection() as connection:
-        return await claims.studios_with_due_deliveries(connection)
+        return await housekeeping.studios_with(connection, "due deliveries")
 
 
 async def claim(
@@ -37,11 +36,8 @@ async def claim(
 
 
 async def settle(database: Database, access: Access, outcomes: Sequence[Settled]) -> list[UUID]:
-    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled.
-
-    All endpoints are locked before their deliveries, as by whoever changes or deletes one: in the other order, the two
-    would wait for each other.
-    """
+    """Record attempts and the endpoints' health; return the endpoints that this disabled. All endpoints are locked
+    before their deliveries, as where one is changed or deleted: the two must not wait for each other."""
     succeeded = {each.claimed.endpoint_id for each in outcomes if each.attempted.succeeded}
     failed = {each.claimed.endpoint_id for each in outcomes if not each.attempted.succeeded}
     gone = {each.claimed.endpoint_id for each in outcomes if each.attempted.status == GONE}
@@ -54,7 +50,7 @@ async def settle(database: Database, access: Access, outcomes: Sequence[Settled]
 
 
 async def _disable(
-    connection: Connection, access: Access, before: Snapshot, gone: Sequence[UUID], failed: Sequence[UUID]
+    connection: Connection, access: Access, before: event_changes.Snapshot, gone: Sequence[UUID], failed: Sequence[UUID]
 ) -> list[UUID]:
     """Disable and announce endpoints where due; ``before`` is their state before this transaction changed them."""
     if not gone and not failed:
@@ -71,16 +67,15 @@ async def disable_failing(database: Database) -> int:
     """Disable endpoints without a success for five days, even without an attempt since; return how many."""
     async with database.connection() as connection:
         due = await endpoints.failing_too_long(connection)
-    return await for_each_studio(
-        due, lambda studio_id: _disable_failing(database, system_access(studio_id), due[studio_id])
-    )
 
+    async def disable(studio_id: UUID) -> int:
+        access, endpoint_ids = system_access(studio_id), due[studio_id]
+        async with database.transaction() as connection:
+            await endpoints.lock(connection, access, endpoint_ids)
+            before = await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
+            return len(await _disable(connection, access, before, [], endpoint_ids))
 
-async def _disable_failing(database: Database, access: Access, endpoint_ids: Sequence[UUID]) -> int:
-    async with database.transaction() as connection:
-        await endpoints.lock(connection, access, endpoint_ids)
-        before = await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
-        return len(await _disable(connection, access, before, [], endpoint_ids))
+    return await for_each_studio(due, disable)
 
 
 async def age(database: Database) -> timedelta:

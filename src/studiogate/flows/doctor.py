@@ -13,7 +13,6 @@ from studiogate.storage import doctor as storage
 from studiogate.storage import event_numbering, housekeeping, invariants, queue_metrics, record_invariants
 from studiogate.storage.db import failures, health, migrate
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.doctor import Invariant
 from studiogate.storage.forms import uploads
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import claims
@@ -52,7 +51,8 @@ async def examine(connection: Connection) -> list[Finding]:
     if all(finding.level == "ok" for finding in schema):
         findings += await checked(connection, "queue", _queue(connection))
         findings += await checked(connection, "mails", _mails(connection))
-        findings += await _promises(connection)
+        for invariant in INVARIANTS:
+            findings += await checked(connection, invariant.name, _holds(connection, invariant))
     return findings
 
 
@@ -163,18 +163,11 @@ async def _mails(connection: Connection) -> Finding:
     return Finding("ok", "mails", "none waits for long, has failed or came too late")
 
 
-async def _promises(connection: Connection) -> list[Finding]:
-    findings = []
-    for promise in INVARIANTS:
-        findings += await checked(connection, promise.name, _promise(connection, promise))
-    return findings
-
-
-async def _promise(connection: Connection, promise: Invariant) -> list[Finding]:
+async def _holds(connection: Connection, invariant: storage.Invariant) -> list[Finding]:
     """Check an invariant that SQL can express; return one finding per violating row, or one that it holds."""
-    violations = await storage.violations(connection, promise)
-    broken = [Finding(promise.level, promise.name, violation) for violation in violations]
-    return broken or [Finding("ok", promise.name, promise.holds)]
+    found = await storage.violations(connection, invariant)
+    broken = [Finding(invariant.level, invariant.name, violation) for violation in found]
+    return broken or [Finding("ok", invariant.name, invariant.holds)]
 
 
 async def examine_files(connection: Connection, folder: UploadFolder) -> Finding:
@@ -195,7 +188,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
-    for studio_id in await housekeeping.studios_with_files(connection):
+    for studio_id in await housekeeping.studios_with(connection, "files"):
         access, after = operator_access(studio_id), None
         while page := await uploads.page_of_files(connection, access, after, FILES_AT_ONCE):
             for name in await missing_files(connection, access, folder, page):

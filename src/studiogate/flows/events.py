@@ -9,7 +9,7 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
 from studiogate.flows.changes import record
 from studiogate.flows.retry import for_each_studio
-from studiogate.storage import event_numbering, events, mails
+from studiogate.storage import event_numbering, events, housekeeping, mails
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.transactions import transaction_on
 
@@ -32,7 +32,7 @@ async def number_studio(database: Database, access: Access) -> int:
 async def number_all(database: Database) -> int:
     """Number the events of all studios whose process died between the commit and the numbering; return how many."""
     async with database.connection() as connection:
-        studios = await event_numbering.studios_with_unnumbered_events(connection)
+        studios = await housekeeping.studios_with(connection, "unnumbered events")
     return await for_each_studio(studios, lambda studio_id: number_studio(database, operator_access(studio_id)))
 
 
@@ -62,7 +62,6 @@ class Sequencer:
             self._rounds[studio_id] = asyncio.create_task(self._run(studio_id))
 
     async def settled(self) -> None:
-        """Wait for the rounds in progress."""
         await asyncio.gather(*self._rounds.values())
 
     async def _run(self, studio_id: UUID) -> None:

@@ -15,57 +15,50 @@ from studiogate.flows.events import number_studio
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio
 from studiogate.flows.schedule import series as series_flow
-from studiogate.storage import (
-    audit,
-    class_availability,
-    erasure,
-    events,
-    form_tokens,
-    housekeeping,
-    idempotency,
-    mails,
-    request_log,
-)
-from studiogate.storage import class_clock as due_classes
+from studiogate.storage import erasure, housekeeping
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import uploads
 from studiogate.storage.schedule import classes, series
 from studiogate.storage.upload_folder import UploadFolder
-from studiogate.storage.webhooks import deliveries, endpoints
+from studiogate.storage.webhooks import endpoints
 
 BATCH = 200
 FILES_AT_ONCE = 1_000
 Due = tuple[UUID, UUID]  # a studio and its class or series
 
 
-async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[int]]) -> int:
-    """Run the step for each class or series and return the sum; one that fails is reported after the others."""
-    return await for_each(due, lambda each: step(*each), lambda each: f"class or series {each[1]} of studio {each[0]}")
+async def _for_each(
+    database: Database, due: Iterable[Due], flow: Callable[[Connection, Access, UUID], Awaitable[int]]
+) -> int:
+    """Run the flow for each, in a transaction of its own, and return the sum; one that fails is reported at the end."""
+
+    async def step(each: Due) -> int:
+        async with database.transaction() as connection:
+            return await flow(connection, system_access(each[0]), each[1])
+
+    return await for_each(due, step, lambda each: f"class or series {each[1]} of studio {each[0]}")
 
 
 async def expire_waitlists(database: Database) -> int:
     """Cancel and announce the bookings that are still on the waitlist at class start: no charge, no seat."""
     async with database.connection() as connection:
         due = await staff.classes_with_expired_waitlist(connection)
-    return await _for_each(due, lambda studio_id, class_id: _expire_waitlist(database, studio_id, class_id))
+    return await _for_each(database, due, _expire_waitlist)
 
 
-async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) -> int:
-    access = system_access(studio_id)
-    async with database.transaction() as connection:
-        situation = await lock.lock_class(connection, access, class_id)
-        now = await classes.database_time(connection, access)
-        if situation is None or not waitlist_has_expired(situation.class_, now):
-            return 0
-        waiting = await staff.waiting_bookings(connection, access, class_id)
-        members = [member_id for _, member_id in waiting]
-        await lock.lock_members(connection, access, class_id, members)
-        for booking_id, _ in waiting:
-            cause = CancellationCause.WAITLIST_EXPIRED
-            await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)
-        return len(waiting)
+async def _expire_waitlist(connection: Connection, access: Access, class_id: UUID) -> int:
+    situation = await lock.lock_class(connection, access, class_id)
+    now = await classes.database_time(connection, access)
+    if situation is None or not waitlist_has_expired(situation.class_, now):
+        return 0
+    waiting = await staff.waiting_bookings(connection, access, class_id)
+    await lock.lock_members(connection, access, class_id, [member_id for _, member_id in waiting])
+    for booking_id, _ in waiting:
+        cause = CancellationCause.WAITLIST_EXPIRED
+        await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)
+    return len(waiting)
 
 
 async def fill_free_seats(database: Database) -> int:
@@ -76,17 +69,12 @@ async def fill_free_seats(database: Database) -> int:
             page = await staff.classes_with_seat_and_waitlist(connection, due[-1] if due else None, BATCH)
         due += page
         if len(page) < BATCH:
-            return await _for_each(due, lambda studio_id, class_id: _fill_free_seats(database, studio_id, class_id))
-
-
-async def _fill_free_seats(database: Database, studio_id: UUID, class_id: UUID) -> int:
-    async with database.transaction() as connection:
-        return await staff_flow.fill_free_seats(connection, system_access(studio_id), class_id)
+            return await _for_each(database, due, staff_flow.fill_free_seats)
 
 
 async def advance_memberships(database: Database) -> int:
     async with database.connection() as connection:
-        due = await housekeeping.studios_with_due_memberships(connection)
+        due = await housekeeping.studios_with(connection, "due memberships")
     return await for_each_studio(due, lambda studio_id: _advance_memberships(database, system_access(studio_id)))
 
 
@@ -105,31 +93,26 @@ async def _advance_memberships(database: Database, access: Access) -> int:
 async def announce_class_statuses(database: Database) -> int:
     """Announce the classes that have started or ended since the last round, in small batches."""
     async with database.connection() as connection:
-        due = await due_classes.studios_with_due_classes(connection)
+        due = await housekeeping.studios_with(connection, "due classes")
     return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, changes.announce_due))
 
 
 async def announce_availability(database: Database) -> int:
     """Announce changed counts of classes whose events a process of an earlier release has numbered."""
     async with database.connection() as connection:
-        due = await class_availability.studios_behind(connection)
+        due = await housekeeping.studios_with(connection, "uncompared events")
     return await for_each_studio(due, lambda studio_id: number_studio(database, system_access(studio_id)))
 
 
 async def extend_series(database: Database) -> int:
     """Create the classes of series that the studios' horizons have come to include, each series by itself."""
     async with database.connection() as connection:
-        studios = await series.studios_with_due_series(connection)
+        studios = await housekeeping.studios_with(connection, "due series")
     due: list[Due] = []
     for studio_id in studios:
         async with database.connection() as connection:
             due += [(studio_id, each) for each in await series.due_series(connection, system_access(studio_id))]
-    return await _for_each(due, lambda studio_id, series_id: _extend_series(database, studio_id, series_id))
-
-
-async def _extend_series(database: Database, studio_id: UUID, series_id: UUID) -> int:
-    async with database.transaction() as connection:
-        return await series_flow.extend(connection, system_access(studio_id), series_id)
+    return await _for_each(database, due, series_flow.extend)
 
 
 async def forget_deleted_endpoints(database: Database) -> int:
@@ -142,12 +125,14 @@ Step = Callable[[Database], Coroutine[object, None, int]]
 Sweep = Callable[[Connection, Access, int], Awaitable[int]]
 
 
-async def _sweep_studios(
-    database: Database, studios: Callable[[Connection], Awaitable[list[UUID]]], sweep: Sweep
-) -> int:
-    """Run a sweep in every studio that needs it; return the sum of their counts."""
+async def _delete(database: Database, what: str) -> int:
+    """Delete what is old in every studio that has some; return how many rows."""
     async with database.connection() as connection:
-        due = await studios(connection)
+        due = await housekeeping.studios_with(connection, what)
+
+    async def sweep(connection: Connection, access: Access, at_most: int) -> int:
+        return await housekeeping.delete(connection, access, what, at_most)
+
     return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, sweep))
 
 
@@ -162,50 +147,45 @@ async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
             return done
 
 
-def _sweeping(studios: Callable[[Connection], Awaitable[list[UUID]]], sweep: Sweep) -> Step:
-    return partial(_sweep_studios, studios=studios, sweep=sweep)
-
-
-# What is deleted when it is old. The number of days or hours is in the statements that find it.
-forget_expired_keys = _sweeping(housekeeping.studios_with_expired_keys, idempotency.sweep)
-forget_form_tokens = _sweeping(form_tokens.studios_with_old_tokens, form_tokens.sweep)
-forget_old_events = _sweeping(events.studios_with_old_events, events.sweep)
-forget_old_audit_entries = _sweeping(audit.studios_with_old_entries, audit.sweep)
+# What is deleted when it is old.
+forget_expired_keys = partial(_delete, what="old keys")
+forget_form_tokens = partial(_delete, what="old form tokens")
+forget_old_events = partial(_delete, what="old events")
+forget_old_audit_entries = partial(_delete, what="old audit entries")
 # ``flows.request_log`` deletes those that are too many.
-forget_old_requests = _sweeping(request_log.studios_with_old_requests, request_log.sweep)
-forget_old_deliveries = _sweeping(deliveries.studios_with_old_deliveries, deliveries.sweep)
-forget_mails = _sweeping(housekeeping.studios_with_old_mails, mails.forget)
+forget_old_requests = partial(_delete, what="old requests")
+forget_old_deliveries = partial(_delete, what="old deliveries")
+forget_mails = partial(_delete, what="old mails")
 
 
 async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
     async with database.connection() as connection:
-        due = await housekeeping.studios_with_forgotten_uploads(connection)
-    return await for_each_studio(due, lambda studio_id: _forget_uploads(database, folder, studio_id))
+        due = await housekeeping.studios_with(connection, "forgotten uploads")
 
+    async def forget(studio_id: UUID) -> int:
+        async with database.transaction() as connection:
+            names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
+        for name in names:
+            await asyncio.to_thread(folder.remove, studio_id, name)
+        return len(names)
 
-async def _forget_uploads(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
-    async with database.transaction() as connection:
-        names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
-    for name in names:
-        await asyncio.to_thread(folder.remove, studio_id, name)
-    return len(names)
+    return await for_each_studio(due, forget)
 
 
 async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
     """Move the files of interrupted uploads to their place if their row was committed, else remove them."""
     abandoned = await asyncio.to_thread(folder.abandoned)
-    return await for_each_studio(
-        abandoned, lambda studio_id: _settle_abandoned_files(database, folder, studio_id, abandoned[studio_id])
-    )
 
+    async def settle(studio_id: UUID) -> int:
+        names = abandoned[studio_id]
+        async with database.connection() as connection:
+            known = await uploads.known_files(connection, system_access(studio_id), names)
+        for name in names:
+            await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
+        return len(names)
 
-async def _settle_abandoned_files(database: Database, folder: UploadFolder, studio_id: UUID, names: list[str]) -> int:
-    async with database.connection() as connection:
-        known = await uploads.known_files(connection, system_access(studio_id), names)
-    for name in names:
-        await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
-    return len(names)
+    return await for_each_studio(abandoned, settle)
 
 
 async def forget_staff_secrets(database: Database) -> int:
@@ -220,7 +200,7 @@ async def forget_staff_secrets(database: Database) -> int:
 async def remove_erased_files(database: Database, folder: UploadFolder) -> int:
     """Remove files of erased people that a crash, or an erasure on another machine, left on this one's disk."""
     async with database.connection() as connection:
-        due = await erasure.studios_with_removed_files(connection)
+        due = await housekeeping.studios_with(connection, "removed files")
     return await for_each_studio(due, lambda studio_id: _remove_erased_files(database, folder, studio_id))
 
 
@@ -240,7 +220,7 @@ FILE_STEPS = {
     "abandoned files settled": settle_abandoned_files,
     "files of erased people removed": remove_erased_files,
 }
-STEPS = {
+STEPS: dict[str, Step] = {
     "expired waitlist entries": expire_waitlists,
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,

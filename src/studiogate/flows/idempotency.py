@@ -35,16 +35,12 @@ KEY_REUSED = Refusal(Code.IDEMPOTENCY_KEY_REUSED)
 IN_PROGRESS = Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
 
 
-def _not_stored(_refusal: Refusal) -> None:
-    return None
-
-
 class Answers(NamedTuple):
     """How a front end responds. Statuses are its own: they are stored and returned here, never interpreted."""
 
     success: int = 0
     # The response to a refusal that is stored, such as a refused booking; None for any other.
-    refusal: Callable[[Refusal], Stored | None] = _not_stored
+    refusal: Callable[[Refusal], Stored | None] = lambda _refusal: None
     # Encrypts a success that contains a secret, which the database must not know.
     seal: Callable[[bytes], bytes] = bytes
 
@@ -57,7 +53,6 @@ class WriteContext(NamedTuple):
     answers: Answers = Answers()
 
     def success(self, result: str) -> Stored:
-        """Return the response to a success."""
         return Stored(self.answers.success, self.answers.seal(result.encode()))
 
     def answer(self, response: Stored) -> list[Answer]:
@@ -117,7 +112,7 @@ async def _in_one_transaction(
         result = await _done(connection, context, work)
         if isinstance(result, Stored):
             return result
-        response = _response(context, result)
+        response = context.answers.refusal(result) if isinstance(result, Refusal) else context.success(result)
         if response is None:
             await check_not_stored(connection, context)
             raise _ForgetError(result)  # type: ignore[arg-type]  # every result in wire form has a response
@@ -148,13 +143,8 @@ async def _faults(connection: Connection, context: WriteContext, work: Work | Em
     return result if isinstance(result, Refusal) and result.code is Code.VALIDATION_ERROR else None
 
 
-def _response(context: WriteContext, result: str | Refusal) -> Stored | None:
-    return context.answers.refusal(result) if isinstance(result, Refusal) else context.success(result)
-
-
 async def check_not_stored(connection: Connection, context: WriteContext) -> None:
-    """Look once more for a first result that the claim just missed: only storing a response would otherwise detect it.
-    Raise TransactionConflictError if there is one."""
+    """Raise TransactionConflictError if there is a first result that the claim just missed."""
     if context.once is not None and await idempotency.is_remembered(connection, context.access, context.once.key):
         raise TransactionConflictError
 

@@ -1,7 +1,7 @@
 """Create, rotate and revoke keys, and note their use. The key itself is returned once and never stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -11,14 +11,12 @@ from studiogate.domain import keys
 from studiogate.domain.access import OPERATOR, Access, operator_access
 from studiogate.domain.fields import Values
 from studiogate.domain.instants import instant_text
-from studiogate.domain.keys import KEY_LIMITS, read_key_limits
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
-from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection, Database, Record
 from studiogate.storage.db.transactions import transaction_on
 
@@ -38,10 +36,8 @@ class KeyRequest:
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
-    """A key with its secret, its name, scopes and locations as they are stored.
-
-    ``old_key_expires_at``: when the secret that a rotation replaced stops working; None for a new key.
-    """
+    """A key with its secret, its name, scopes and locations as they are stored. ``old_key_expires_at``: when the secret
+    that a rotation replaced stops working; None for a new key."""
 
     id: str
     key: str
@@ -54,8 +50,7 @@ class IssuedKey:
 async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -> IssuedKey:
     """Create the key of a studio that is being loaded; ``issue`` is what people use."""
     async with transaction_on(connection):
-        studio = await studios.find_studio(connection, studio_slug)
-        if studio is None:
+        if (studio := await studios.find_studio(connection, studio_slug)) is None:
             raise AssertionError("a studio is loaded before its key is created")
         return await _create(connection, operator_access(studio["studio_id"]), studio, wanted)
 
@@ -63,10 +58,9 @@ async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -
 @staff_flow(Permission.KEYS)
 async def issue(connection: Connection, access: Access, wanted: KeyRequest) -> IssuedKey | Refusal:
     """Create a key for a partner, as an operator or a person of the studio, who gives it no more than they have."""
-    refusal = keys.giving_refusal(access, wanted.scopes)
-    if refusal is not None:
+    if refusal := keys.giving_refusal(access, wanted.scopes):
         return refusal
-    given = {name: getattr(wanted, name) for name in KEY_LIMITS}
+    given = {name: getattr(wanted, name) for name in keys.KEY_LIMITS}
     values, faults = await _read_limits(connection, access, given)
     studio = await studios.find_studio(connection, await studios.slug_of(connection, access))
     if faults or studio is None:
@@ -80,7 +74,7 @@ async def _read_limits(
     connection: Connection, access: Access, given: Mapping[str, object]
 ) -> tuple[Values, list[Fault]]:
     """Return the limits of a new or changed key in the form in which they are stored, and all faults."""
-    values, faults = read_key_limits(given)
+    values, faults = keys.read_key_limits(given)
     unknown = set(values.get("location_ids") or ()) - await studios.location_ids(connection, access)
     faults += [Fault(("location_ids",), "value_error", f"{each} is not in this studio") for each in sorted(unknown)]
     return values, faults
@@ -90,15 +84,7 @@ async def _create(connection: Connection, access: Access, studio: Record, wanted
     """Insert a key. Must run inside a transaction."""
     credential_id = keys.new_credential_id()
     key = keys.new_key(credential_id, test=studio["test"])
-    details = {
-        "id": credential_id,
-        "name": wanted.name,
-        "scopes": list(wanted.scopes),
-        "location_ids": wanted.location_ids,
-        "expires_at": wanted.expires_at,
-        "rate_limit": wanted.rate_limit,
-        "created_by": wanted.created_by,
-    }
+    details = {"id": credential_id, **asdict(wanted), "scopes": list(wanted.scopes), "created_by": wanted.created_by}
     await storage.create_credential(connection, access, details, _hash(key))
     return IssuedKey(credential_id, key, wanted.name, wanted.scopes, wanted.location_ids)
 
@@ -110,11 +96,10 @@ async def _record(
     key: tuple[str | None, str | None],
     new: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
-    """Record what was done to a key, with the values that it got, never its secret. Ids of keys are no uuids, so the
-    entry is about the studio."""
-    values = {name: [None, _as_json(value)] for name, value in new.items() if value is not None}
-    changes = {"key": list(key), **values}
-    await audit.add(connection, access, Entry(action, Subject("studio", access.studio_id), changes))
+    """Record what was done to a key, never its secret. Ids of keys are no uuids: the entry is about the studio."""
+    changes = {name: [None, _as_json(value)] for name, value in new.items() if value is not None}
+    changes = {"key": list(key), **changes}
+    await audit.add(connection, access, audit.Entry(action, audit.Subject("studio", access.studio_id), changes))
 
 
 @staff_flow(Permission.KEYS)
@@ -124,13 +109,11 @@ async def rotate_key(
     """Issue a second secret for the same credential; the old one keeps working for the overlap."""
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("overlap",), "value_error", "must be between 0 and 7d")])
-    stored = await storage.lock_credential(connection, access, credential_id)
-    if stored is None:
+    if (stored := await storage.lock_credential(connection, access, credential_id)) is None:
         return Refusal(Code.NOT_FOUND)
     if stored["revoked_at"] is not None:
         return REVOKED
-    refusal = keys.giving_refusal(access, stored["scopes"])  # the person gets a working key
-    if refusal is not None:
+    if refusal := keys.giving_refusal(access, stored["scopes"]):  # the person gets a working key
         return refusal
     key = keys.new_key(credential_id, test=stored["test"])
     old_key_ends = await storage.rotate_secret(connection, access, credential_id, _hash(key), overlap)
@@ -143,8 +126,7 @@ async def rotate_key(
 @staff_flow(Permission.KEYS)
 async def revoke_key(connection: Connection, access: Access, credential_id: str) -> bool | Refusal:
     """End a key; return whether it was in use. One that is revoked already stays so."""
-    stored = await storage.lock_credential(connection, access, credential_id)
-    if stored is None:
+    if (stored := await storage.lock_credential(connection, access, credential_id)) is None:
         return Refusal(Code.NOT_FOUND)
     if stored["revoked_at"] is not None:
         return False
@@ -157,25 +139,20 @@ async def revoke_key(connection: Connection, access: Access, credential_id: str)
 async def change_key(
     connection: Connection, access: Access, credential_id: str, given: Mapping[str, object]
 ) -> dict[str, Any] | Refusal:
-    """Change the given limits of a key; null lifts one. Return what differs, old and new.
-
-    Processes cache keys for a few seconds, so that narrowing takes effect within 5 seconds.
-    """
+    """Change the given limits of a key; null lifts one. Return what differs, old and new. Effective in 5 seconds."""
     values, faults = await _read_limits(connection, access, given)
-    stored = await storage.lock_credential(connection, access, credential_id)
-    if stored is None:
+    if (stored := await storage.lock_credential(connection, access, credential_id)) is None:
         return Refusal(Code.NOT_FOUND)
     if faults or stored["revoked_at"] is not None:
         return Refusal(Code.VALIDATION_ERROR, faults=faults) if faults else REVOKED
-    refusal = keys.giving_refusal(access, sorted(set(values.get("scopes", ())) - set(stored["scopes"])))
-    if refusal is not None:
+    if refusal := keys.giving_refusal(access, sorted(set(values.get("scopes", ())) - set(stored["scopes"]))):
         return refusal
     differing = {name: [stored[name], value] for name, value in values.items() if stored[name] != value}
     if differing:
         await storage.change_credential(connection, access, credential_id, values)
         shown = {name: [_as_json(old), _as_json(new)] for name, (old, new) in differing.items()}
         entry = {"key": [credential_id, credential_id], **shown}
-        await audit.add(connection, access, Entry("key.change", Subject("studio", access.studio_id), entry))
+        await audit.add(connection, access, audit.Entry("key.change", audit.Subject("studio", access.studio_id), entry))
     return differing
 
 

@@ -11,7 +11,6 @@ from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows import leads
 from studiogate.flows.changes import audited
-from studiogate.flows.leads import LeadUpdate
 from studiogate.flows.members.create import members_appeared
 from studiogate.flows.members.staff import change_within, create_within
 from studiogate.flows.staff_flow import staff_flow
@@ -19,7 +18,6 @@ from studiogate.storage import leads as storage
 from studiogate.storage import members, people, person_merge
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, TransactionConflictError
-from studiogate.storage.leads import KeptLead
 
 BY_CONVERSION_ONLY = Refusal(Code.INVALID_TRANSITION, {"from": "not a member", "to": "converted"}, "status")
 
@@ -29,7 +27,7 @@ async def move(connection: Connection, access: Access, lead_id: UUID, status: Le
     """Move a lead along the pipeline. It becomes converted only by becoming a member, and stays it."""
     if status is LeadStatus.CONVERTED:
         return BY_CONVERSION_ONLY
-    refusal = await _update(connection, access, "lead.move", lead_id, LeadUpdate(status=status.value))
+    refusal = await _update(connection, access, "lead.move", lead_id, storage.LeadChange(status=status.value))
     return refusal or status
 
 
@@ -38,12 +36,12 @@ async def add_note(connection: Connection, access: Access, lead_id: UUID, note: 
     """Append a note to the staff notes of a lead. Partners never see them."""
     refusal = note_fault(note)
     if refusal is None:
-        refusal = await _update(connection, access, "lead.note", lead_id, LeadUpdate(notes=note.strip()))
+        refusal = await _update(connection, access, "lead.note", lead_id, storage.LeadChange(notes=note.strip()))
     return refusal or lead_id
 
 
 async def _update(
-    connection: Connection, access: Access, action: str, lead_id: UUID, update: LeadUpdate
+    connection: Connection, access: Access, action: str, lead_id: UUID, update: storage.LeadChange
 ) -> Refusal | None:
     if await storage.lock_lead(connection, access, lead_id) is None:
         return NOT_FOUND
@@ -56,12 +54,9 @@ async def _update(
 async def convert(
     connection: Connection, access: Access, lead_id: UUID, given: Mapping[str, object]
 ) -> dict[str, object] | Refusal:
-    """Make a member of a lead, with the lead's names, email and phone where none are given; return the member.
-
-    A person who has a profile with the role lead becomes a member with that profile.
-    """
-    email = await storage.email_of_lead(connection, access, lead_id)
-    if email is None:
+    """Make a member of a lead, with the lead's names, email and phone where none are given; return the member. A person
+    who has a profile with the role lead becomes a member with that profile."""
+    if (email := await storage.email_of_lead(connection, access, lead_id)) is None:
         return NOT_FOUND
     profile = await members.member_with_email(connection, access, email)
     if profile is not None:
@@ -76,17 +71,11 @@ async def convert(
     if refusal is not None and has_member:
         return refusal
     async with audited(connection, access, "lead.convert", Subject("lead", lead_id)):
-        return await _member(connection, access, kept, email, given)
-
-
-async def _member(
-    connection: Connection, access: Access, lead: KeptLead, email: str, given: Mapping[str, object]
-) -> dict[str, object] | Refusal:
-    profile = await members.member_with_email(connection, access, email)
-    if profile is not None:
-        changed = await change_within(connection, access, profile, {**given, "role": MemberRole.MEMBER.value})
-        await members_appeared(connection, access, [email])
-        return changed
-    contact = {name: getattr(lead.contact, name) for name in ("first_name", "last_name", "phone")}
-    known = {name: value for name, value in contact.items() if value}
-    return await create_within(connection, access, {**known, **given, "email": email})
+        profile = await members.member_with_email(connection, access, email)
+        if profile is not None:
+            changed = await change_within(connection, access, profile, {**given, "role": MemberRole.MEMBER.value})
+            await members_appeared(connection, access, [email])
+            return changed
+        contact = {name: getattr(kept.contact, name) for name in ("first_name", "last_name", "phone")}
+        known = {name: value for name, value in contact.items() if value}
+        return await create_within(connection, access, {**known, **given, "email": email})

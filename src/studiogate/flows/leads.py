@@ -1,23 +1,19 @@
 """Create or identify leads, update them, and note their submissions."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
+from studiogate.domain import leads
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.json_values import json_text
 from studiogate.domain.leads import (
     FORM_SUBMISSIONS,
     FormSubmission,
     LeadContact,
-    changes_submissions,
     grows_too_large,
-    merged,
     metadata_too_large,
     patched,
-    status_refusal,
-    with_submissions,
     without_submissions,
 )
 from studiogate.domain.people import normalize_email, notes_refusal
@@ -30,7 +26,6 @@ from studiogate.storage import studio
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-from studiogate.storage.leads import KeptLead, LeadChange, NewLead
 
 DEFAULT_SOURCE = "partner_api"
 FORM_SOURCE = "form"
@@ -41,29 +36,14 @@ RESERVED_KEY = Fault(
 METADATA_TOO_LARGE = Fault(("body", "metadata"), "too_long", "Metadata should have at most 16 KiB as stored")
 
 
-@dataclass(frozen=True, slots=True)
-class LeadUpdate:
-    """The requested changes; None leaves a field unchanged. ``metadata`` is a patch."""
-
-    first_name: str | None = None
-    last_name: str | None = None
-    sets_phone: bool = False
-    phone: str | None = None
-    status: str | None = None
-    notes: str | None = None
-    metadata: Mapping[str, object] | None = None
-
-
 async def phone_in_studio(connection: Connection, access: Access, phone: str) -> str | None:
     """Return the number in E.164, or None if it is invalid; the studio's country applies where no code is given."""
     return normalize_phone(phone, await studio.country_of(connection, access))
 
 
 async def phone_faults(connection: Connection, access: Access, phone: object) -> list[Fault]:
-    """Return what is wrong with a phone number, if one is given."""
-    if not isinstance(phone, str) or await phone_in_studio(connection, access, phone) is not None:
-        return []
-    return [BAD_PHONE]
+    wrong = isinstance(phone, str) and await phone_in_studio(connection, access, phone) is None
+    return [BAD_PHONE] if wrong else []
 
 
 async def create_faults(
@@ -76,7 +56,7 @@ async def create_faults(
     own = without_submissions(metadata)
     known = normalize_email(email) if own and isinstance(email, str) else None  # judging a long email is costly
     kept = await storage.metadata_with_email(connection, access, known) if known else None
-    if metadata_too_large(own) or grows_too_large(kept or {}, merged(kept or {}, own)):
+    if metadata_too_large(own) or grows_too_large(kept or {}, leads.merged(kept or {}, own)):
         faults.append(METADATA_TOO_LARGE)
     return faults
 
@@ -94,7 +74,7 @@ async def update_faults(
 
 def _patch_faults(kept: Mapping[str, object] | None, patch: Mapping[str, object]) -> list[Fault]:
     """Return what is wrong with a change of the metadata of a lead; without a lead, as far as the patch shows it."""
-    reserved = kept is not None and changes_submissions(kept, patch)
+    reserved = kept is not None and leads.changes_submissions(kept, patch)
     too_large = grows_too_large(kept or {}, patched(kept or {}, without_submissions(patch)))
     return [*([RESERVED_KEY] if reserved else []), *([METADATA_TOO_LARGE] if too_large else [])]
 
@@ -111,12 +91,10 @@ async def create_or_identify(
     lead_id = new_id()
     response = context.success(mutation(lead_id, created=True))
     whole = given.filled_from(LeadContact(source=DEFAULT_SOURCE))
-    new = NewLead(lead_id, email, whole, is_recorded=True, answers=context.answer(response))
+    new = storage.NewLead(lead_id, email, whole, is_recorded=True, answers=context.answer(response))
     kept = await storage.make_or_lock(connection, access, new)
-    return response if kept is None else await _fill(connection, access, kept, given)
-
-
-async def _fill(connection: Connection, access: Access, kept: KeptLead, given: LeadContact) -> str | Refusal:
+    if kept is None:
+        return response
     filled = kept.contact.filled_from(given)
     if grows_too_large(kept.contact.metadata, filled.metadata):
         return faulty(METADATA_TOO_LARGE)
@@ -125,8 +103,8 @@ async def _fill(connection: Connection, access: Access, kept: KeptLead, given: L
     return mutation(kept.id, created=False)
 
 
-async def update(connection: Connection, access: Access, lead_id: str, wanted: LeadUpdate) -> str | Refusal:
-    """Update a lead (PATCH /leads/{id} and its alias). Must run inside a transaction."""
+async def update(connection: Connection, access: Access, lead_id: str, wanted: storage.LeadChange) -> str | Refusal:
+    """Update a lead by ``wanted``, whose metadata is a patch. Must run inside a transaction."""
     kept = await storage.lock_lead(connection, access, lead_id)
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     before = None if kept is None else kept.contact.metadata
@@ -137,12 +115,9 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     if kept is None:
         return NOT_FOUND
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
-    refusal = status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes)
-    if refusal is not None:
+    if refusal := leads.status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes):
         return refusal
-    change = LeadChange(
-        wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
-    )
+    change = wanted._replace(phone=phone, metadata=metadata)
     async with recorded_for_key(connection, access, "lead.change", Subject("lead", kept.id)):
         await storage.change_lead(connection, access, kept.id, change)
     return mutation(kept.id, created=False)
@@ -151,7 +126,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
     """Return the id of a lead for an unknown email that came with a form. The email must be locked."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
-    new = NewLead(new_id(), email, contact)
+    new = storage.NewLead(new_id(), email, contact)
     return (await storage.make_or_lock(connection, access, new) or new).id
 
 
@@ -159,11 +134,10 @@ async def note_submission(connection: Connection, access: Access, lead_id: UUID,
     """Add a submission to the lead's metadata, which keeps the newest 20."""
     kept = await storage.lock_lead(connection, access, lead_id)
     if kept is not None:
-        metadata = with_submissions(kept.contact.metadata, [submission])
+        metadata = leads.with_submissions(kept.contact.metadata, [submission])
         async with changing(connection, access, EventType.LEAD_UPDATED, lead_id):
             await storage.set_metadata(connection, access, lead_id, metadata)
 
 
 def mutation(lead_id: UUID, *, created: bool) -> str:
-    """Return the specification's mutation result."""
-    return json.dumps({"id": str(lead_id), "object": "lead", "created": created}, separators=(",", ":"))
+    return json_text({"id": str(lead_id), "object": "lead", "created": created})

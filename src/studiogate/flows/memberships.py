@@ -17,7 +17,6 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import memberships
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.memberships import DueMembership
 
 
 class _Written(NamedTuple):
@@ -28,42 +27,24 @@ class _Written(NamedTuple):
 
 
 async def advance_due(connection: Connection, access: Access, members: Sequence[UUID]) -> tuple[int, bool]:
-    """Apply what is due to the memberships of members whose rows are locked.
-
-    Must run inside a transaction. Returns how many memberships changed, and whether something is still due.
-    """
+    """Apply what is due to the memberships of members whose rows are locked. Must run inside a transaction. Returns how
+    many memberships changed, and whether something is still due."""
     due = await memberships.due_memberships(connection, access, members)
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *(each.id for each in due)):
         written = [await _advance(connection, access, membership) for membership in due]
-    for each in written:
-        await _announce_purchases(connection, access, each)
+    for purchase_id in (purchase_id for each in written for purchase_id in each.purchases):
+        await emit_event(connection, access, EventType.PURCHASE_CREATED, purchase_id)
     return len(due), any(each.still_due for each in written)
 
 
 async def catch_up(connection: Connection, access: Access, member_ids: Sequence[UUID]) -> None:
-    """Apply all that is due to the memberships of locked members before a decision depends on it. Must run inside a
-    transaction."""
+    """Apply all that is due to the memberships of locked members. Must run inside a transaction."""
     more = True
     while more:
         _, more = await advance_due(connection, system_access(access.studio_id), member_ids)
 
 
-async def write_change(
-    connection: Connection, access: Access, membership: DueMembership, state: MembershipState
-) -> None:
-    """Write the state that staff chose for a membership, and what it makes due, such as the renewal of a period that
-    ran out during a pause. Must run inside a transaction that has locked the member."""
-    async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, membership.id):
-        written = await _advance(connection, access, membership._replace(state=state))
-    await _announce_purchases(connection, access, written)
-
-
-async def _announce_purchases(connection: Connection, access: Access, written: _Written) -> None:
-    for purchase_id in written.purchases:
-        await emit_event(connection, access, EventType.PURCHASE_CREATED, purchase_id)
-
-
-async def _advance(connection: Connection, access: Access, membership: DueMembership) -> _Written:
+async def _advance(connection: Connection, access: Access, membership: memberships.DueMembership) -> _Written:
     """Write the present state of one membership."""
     price = choose_price(membership.price_id, membership.prices)
     interval = None if price is None else price.interval
@@ -75,7 +56,7 @@ async def _advance(connection: Connection, access: Access, membership: DueMember
     return _Written(await memberships.record_renewals(connection, access, membership.id, price.id, made), still_due)
 
 
-Decision = Callable[[DueMembership], MembershipState | Refusal]
+Decision = Callable[[memberships.DueMembership], MembershipState | Refusal]
 
 
 class _Change(NamedTuple):
@@ -129,7 +110,7 @@ async def set_renewal(
 ) -> MembershipState | Refusal:
     """Switch the automatic renewal of a membership on or off."""
 
-    def decide(found: DueMembership) -> MembershipState | Refusal:
+    def decide(found: memberships.DueMembership) -> MembershipState | Refusal:
         has_price = choose_price(found.price_id, found.prices) is not None
         return rules.set_renewal(found.state, auto_renew, has_price=has_price)
 
@@ -140,10 +121,7 @@ async def set_renewal(
 async def adjust_credits(
     connection: Connection, access: Access, membership_id: UUID, change: int, reason: str
 ) -> MembershipState | Refusal:
-    """Give a membership so many credits more, or fewer if negative, with a line in the ledger.
-
-    Waiting members who can pay now are promoted by the sweep.
-    """
+    """Change a membership's credits, with a line in the ledger. The sweep promotes those who can pay now."""
     done = await _apply(
         connection,
         access,
@@ -159,8 +137,7 @@ async def _apply(
     connection: Connection, access: Access, change: _Change, decide: Decision
 ) -> MembershipState | Refusal:
     """Lock the member, let the clock's changes happen first, then decide and write."""
-    member_id = await memberships.lock_member_of(connection, access, change.membership_id)
-    if member_id is None:
+    if (member_id := await memberships.lock_member_of(connection, access, change.membership_id)) is None:
         return NOT_FOUND
     await catch_up(connection, access, [member_id])
     found = await memberships.find_membership(connection, access, change.membership_id)
@@ -168,5 +145,9 @@ async def _apply(
     if isinstance(decided, Refusal) or decided == found.state:
         return decided
     async with audited(connection, access, change.action, Subject("membership", found.id), change.reason):
-        await write_change(connection, access, found, decided)
+        async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, found.id):
+            # It may make more due, such as the renewal of a period that ran out during a pause.
+            written = await _advance(connection, access, found._replace(state=decided))
+        for purchase_id in written.purchases:
+            await emit_event(connection, access, EventType.PURCHASE_CREATED, purchase_id)
     return await memberships.read_state(connection, access, found.id)

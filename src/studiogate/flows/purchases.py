@@ -38,48 +38,12 @@ class Sold(NamedTuple):
 @staff_flow(Permission.SALES)
 async def sell(connection: Connection, access: Access, order: Order) -> Sold | Refusal:
     """Sell a membership. Waiting members who can pay now are promoted by the sweep."""
-    place = await lock_buyer(connection, access, order.member_id, order.location_id)
-    if isinstance(place, Refusal):
-        return place
-    order = order._replace(location_id=place)
-    offer = await find_offer(connection, access, order.product_id)
-    if isinstance(offer, Refusal):
-        return offer
+    if isinstance(found := await _find_offer(connection, access, order), Refusal):
+        return found
+    order, offer = found
     sale, faults = decide(order, offer, *await purchases.clock(connection, access))
-    return refused(*faults) if sale is None else await _write_sale(connection, access, order, sale)
-
-
-async def lock_buyer(
-    connection: Connection, access: Access, member_id: UUID, location_id: UUID | None
-) -> UUID | Refusal | None:
-    """Lock the member who buys; return the location of the purchase, if it has one.
-
-    Staff who are limited to locations sell at one of these, since they would not see the purchase otherwise.
-    """
-    if not await purchases.lock_member(connection, access, member_id):
-        return Refusal(Code.NOT_FOUND, param="member_id")
-    permitted = await studios.location_ids(connection, access)
-    if access.location_ids is not None:
-        permitted &= set(access.location_ids)
-    if location_id is None and access.location_ids is not None:
-        return (
-            permitted.pop() if len(permitted) == 1 else refused(fault("location_id", "is required: name one of yours"))
-        )
-    if location_id is not None and location_id not in permitted:
-        return Refusal(Code.NOT_FOUND, param="location_id")
-    return location_id
-
-
-async def find_offer(connection: Connection, access: Access, product_id: UUID) -> Offer | Refusal:
-    """Return a product with its prices, which stay as they are until the transaction ends."""
-    await purchases.lock_product(connection, access, product_id)
-    product = await catalog.find_product(connection, access, product_id)
-    if product is None or not visible_at(access.location_ids, product.location_ids):
-        return Refusal(Code.NOT_FOUND, param="product_id")
-    return Offer(product, await catalog.prices_of(connection, access, product.id))
-
-
-async def _write_sale(connection: Connection, access: Access, order: Order, sale: Sale) -> Sold:
+    if sale is None:
+        return refused(*faults)
     sold = Sold(new_id(), new_id(), sale)
     renews_at = None if sale.price.interval is None else sale.price.id
     async with (
@@ -96,32 +60,51 @@ async def _write_sale(connection: Connection, access: Access, order: Order, sale
     return sold
 
 
+async def lock_buyer(
+    connection: Connection, access: Access, member_id: UUID, location_id: UUID | None
+) -> UUID | Refusal | None:
+    """Lock the member who buys; return the location of the purchase, if it has one. Staff who are limited to locations
+    sell at one of these, since they would not see the purchase otherwise."""
+    if not await purchases.lock_member(connection, access, member_id):
+        return Refusal(Code.NOT_FOUND, param="member_id")
+    permitted = await studios.location_ids(connection, access)
+    if access.location_ids is not None:
+        permitted &= set(access.location_ids)
+    if location_id is None and access.location_ids is not None:
+        return (
+            permitted.pop() if len(permitted) == 1 else refused(fault("location_id", "is required: name one of yours"))
+        )
+    if location_id is not None and location_id not in permitted:
+        return Refusal(Code.NOT_FOUND, param="location_id")
+    return location_id
+
+
+async def _find_offer(connection: Connection, access: Access, order: Order) -> tuple[Order, Offer] | Refusal:
+    """Lock the buyer and the product; return the order with its location, and the product with its prices."""
+    if isinstance(place := await lock_buyer(connection, access, order.member_id, order.location_id), Refusal):
+        return place
+    await purchases.lock_product(connection, access, order.product_id)
+    product = await catalog.find_product(connection, access, order.product_id)
+    if product is None or not visible_at(access.location_ids, product.location_ids):
+        return Refusal(Code.NOT_FOUND, param="product_id")
+    return order._replace(location_id=place), Offer(product, await catalog.prices_of(connection, access, product.id))
+
+
 class Refunded(NamedTuple):
     status: str
     refunded_amount: Decimal | None
 
 
-class _Payment(NamedTuple):
-    """What is recorded on which purchase, and why, for the audit log."""
-
-    purchase_id: UUID
-    action: str
-    reason: str | None = None
-
-
 @staff_flow(Permission.SALES)
 async def record_product(connection: Connection, access: Access, order: Order) -> UUID | Refusal:
     """Record the purchase of a product without a membership, such as a towel; return the purchase's id."""
-    place = await lock_buyer(connection, access, order.member_id, order.location_id)
-    if isinstance(place, Refusal):
-        return place
-    offer = await find_offer(connection, access, order.product_id)
-    if isinstance(offer, Refusal):
-        return offer
-    line, faults = line_of(order._replace(location_id=place), offer)
+    if isinstance(found := await _find_offer(connection, access, order), Refusal):
+        return found
+    order, offer = found
+    line, faults = line_of(order, offer)
     if line is None:
         return refused(*faults)
-    return await _record(connection, access, NewPurchase(new_id(), order.member_id, place, line))
+    return await _record(connection, access, NewPurchase(new_id(), order.member_id, order.location_id, line))
 
 
 @staff_flow(Permission.SALES)
@@ -129,8 +112,7 @@ async def record_line(
     connection: Connection, access: Access, member_id: UUID, location_id: UUID | None, given: Mapping[str, object]
 ) -> UUID | Refusal:
     """Record the purchase of something that is not in the catalog; return the purchase's id."""
-    place = await lock_buyer(connection, access, member_id, location_id)
-    if isinstance(place, Refusal):
+    if isinstance(place := await lock_buyer(connection, access, member_id, location_id), Refusal):
         return place
     line, faults = free_line(given, Setting(await studios.currency_of(connection, access)))
     if line is None:
@@ -143,17 +125,20 @@ async def mark(
     connection: Connection, access: Access, purchase_id: UUID, status: PurchaseStatus
 ) -> PurchaseStatus | Refusal:
     """Mark a purchase as paid or failed. A membership is past_due while a purchase that pays for it is failed."""
-    found = await _lock(connection, access, purchase_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
-    refusal = purchase_refusal(found.paid.status, status)
-    if refusal is not None:
+    if refusal := purchase_refusal(found.paid.status, status):
         return refusal
     paid = found.paid._replace(status=status.value)
-    await _write(connection, access, _Payment(purchase_id, "purchase.mark"), paid)
+    async with recorded(connection, access, "purchase.mark", Subject("purchase", purchase_id)):
+        await purchases.write_paid(connection, access, purchase_id, paid)
     if found.membership_id is not None:
         unpaid = found.others_failed or status == PurchaseStatus.FAILED
-        await _settle(connection, access, found.membership_id, unpaid=unpaid)
+        state = await memberships.read_state(connection, access, found.membership_id)
+        settled = after_payment(state, unpaid=unpaid)
+        if settled != state:
+            async with recorded(connection, access, "purchase.mark", Subject("membership", found.membership_id)):
+                await memberships.write_state(connection, access, found.membership_id, settled)
     return status
 
 
@@ -162,33 +147,34 @@ async def refund(
     connection: Connection, access: Access, purchase_id: UUID, amount: str | None, reason: str
 ) -> Refunded | Refusal:
     """Record that an amount (None: all that is left) was paid back. A membership that was bought stays."""
-    found = await _lock(connection, access, purchase_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
-    wrong = reason_faults(reason)
-    paid = refund_rule(found.paid, amount, Setting(await studios.currency_of(connection, access)))
-    if isinstance(paid, Refusal):
-        return refused(*paid.faults, *wrong) if paid.faults else paid
-    if wrong:
-        return refused(*wrong)
-    await _write(connection, access, _Payment(purchase_id, "purchase.refund", reason), paid)
+    ruled = refund_rule(found.paid, amount, Setting(await studios.currency_of(connection, access)))
+    if isinstance(paid := _with_reason(ruled, reason), Refusal):
+        return paid
+    async with recorded(connection, access, "purchase.refund", Subject("purchase", purchase_id), reason):
+        await purchases.write_paid(connection, access, purchase_id, paid)
     return Refunded(str(paid.status), paid.refunded_amount)
 
 
 @staff_flow(Permission.SALES)
 async def waive_fee(connection: Connection, access: Access, purchase_id: UUID, reason: str) -> PurchaseStatus | Refusal:
     """Waive a fee that was not paid, such as one for a late cancellation: its purchase is cancelled."""
-    found = await _lock(connection, access, purchase_id)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
-    wrong = reason_faults(reason)
-    paid = waive_rule(found.paid)
-    if isinstance(paid, Refusal):
-        return refused(*paid.faults, *wrong) if paid.faults else paid
-    if wrong:
-        return refused(*wrong)
-    await _write(connection, access, _Payment(purchase_id, "fee.waive", reason), paid)
+    if isinstance(paid := _with_reason(waive_rule(found.paid), reason), Refusal):
+        return paid
+    async with recorded(connection, access, "fee.waive", Subject("purchase", purchase_id), reason):
+        await purchases.write_paid(connection, access, purchase_id, paid)
     return PurchaseStatus.CANCELLED
+
+
+def _with_reason(ruled: Paid | Refusal, reason: str) -> Paid | Refusal:
+    """Return what the rule returned, unless something is wrong with the reason that staff give."""
+    wrong = reason_faults(reason)
+    if isinstance(ruled, Refusal):
+        return refused(*ruled.faults, *wrong) if ruled.faults else ruled
+    return refused(*wrong) if wrong else ruled
 
 
 async def _record(connection: Connection, access: Access, purchase: NewPurchase) -> UUID:
@@ -202,18 +188,3 @@ async def _lock(connection: Connection, access: Access, purchase_id: UUID) -> Fo
     if not await purchases.lock_member_of(connection, access, purchase_id):
         return NOT_FOUND
     return await purchases.find(connection, access, purchase_id)
-
-
-async def _write(connection: Connection, access: Access, payment: _Payment, paid: Paid) -> None:
-    subject = Subject("purchase", payment.purchase_id)
-    async with recorded(connection, access, payment.action, subject, payment.reason):
-        await purchases.write_paid(connection, access, payment.purchase_id, paid)
-
-
-async def _settle(connection: Connection, access: Access, membership_id: UUID, *, unpaid: bool) -> None:
-    state = await memberships.read_state(connection, access, membership_id)
-    settled = after_payment(state, unpaid=unpaid)
-    if settled == state:
-        return
-    async with recorded(connection, access, "purchase.mark", Subject("membership", membership_id)):
-        await memberships.write_state(connection, access, membership_id, settled)

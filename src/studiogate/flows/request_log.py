@@ -1,13 +1,10 @@
 """Collect the requests of keys for the request log, and write them in batches.
 
-A request costs one entry in memory; the statement that writes it is shared by all requests of a studio since the last
-write. How many are listed is bounded (``domain.request_log``), so the cost does not grow with the load. The log is for
-people: if the database cannot take a batch, it is dropped.
+One statement per studio writes all requests since the last write. How many are listed is bounded
+(``domain.request_log``), so the cost does not grow with the load. A batch that the database cannot take is dropped.
 
-The process that writes also deletes the entries beyond the number that is kept per studio. Housekeeping would have to
-look for them in all studios; a writer knows how many it has written. It checks with its first entry of a studio and
-again after every ``CHECKED_AFTER``, so each process adds at most about that many to the number.
-"""
+The process that writes also deletes the surplus of a studio, because it knows how many entries it has written: with its
+first entry of a studio and again after every ``CHECKED_AFTER``."""
 
 import json
 from collections.abc import Sequence
@@ -17,6 +14,7 @@ from studiogate import clock
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.request_log import CHECKED_AFTER, FIRST_FAILURE, KEYS_AT_ONCE, KeyRequests, LoggedRequest
 from studiogate.flows.retry import for_each_studio
+from studiogate.storage import housekeeping
 from studiogate.storage import request_log as storage
 from studiogate.storage.db.pool import Database
 from studiogate.telemetry import RequestRecord
@@ -25,8 +23,6 @@ DELETED_AT_ONCE = 2_000
 
 
 class RequestLog:
-    """The requests since the last write, by key."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._keys: dict[tuple[UUID, str], KeyRequests] = {}
@@ -41,7 +37,8 @@ class RequestLog:
                 return
             requests = self._keys[key] = KeyRequests()
         if requests.has_room(record.status):
-            code = _code(body) if record.status >= FIRST_FAILURE else None
+            # A remembered answer is known only in the form in which it was sent.
+            code = json.loads(body)["error"]["code"] if record.status >= FIRST_FAILURE else None
             asked = (record.method, record.route, record.status, code, record.seconds, record.bytes, record.request_id)
             requests.listed.append(LoggedRequest(access.credential_id, clock.now(), *asked))
 
@@ -60,18 +57,9 @@ class RequestLog:
             await storage.add(connection, access, keys)
         self._unchecked[studio_id] = self._unchecked.get(studio_id, CHECKED_AFTER) + written
         if self._unchecked[studio_id] >= CHECKED_AFTER:
-            await self._delete_surplus(access)
+            deleted = DELETED_AT_ONCE
+            while deleted == DELETED_AT_ONCE:
+                async with self._database.transaction() as connection:
+                    deleted = await housekeeping.delete(connection, access, "surplus requests", DELETED_AT_ONCE)
             self._unchecked[studio_id] = 0
         return written
-
-    async def _delete_surplus(self, access: Access) -> None:
-        deleted = DELETED_AT_ONCE
-        while deleted == DELETED_AT_ONCE:
-            async with self._database.transaction() as connection:
-                deleted = await storage.delete_surplus(connection, access, DELETED_AT_ONCE)
-
-
-def _code(body: bytes) -> str:
-    """Return the code of an error, as it was sent: a remembered answer is known only in this form."""
-    code: str = json.loads(body)["error"]["code"]
-    return code

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from ipaddress import ip_address
 
 from studiogate.domain.webhooks.targets import Address, Target, TargetRules
@@ -44,8 +45,7 @@ class Resolver:
         return permitted
 
     async def fault_of(self, url: str) -> str | None:
-        """Return what is wrong with the URL of an endpoint, or None. A name that cannot be resolved now may be set up
-        later; each attempt checks it again."""
+        """Return what is wrong with an endpoint's URL, or None. A name that does not resolve may be set up later."""
         target = self.rules.parse(url)
         if not isinstance(target, Target):
             return target
@@ -77,15 +77,11 @@ class Resolver:
             self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, thread_name_prefix="dns")
         loop = asyncio.get_running_loop()
         try:
-            answers = await loop.run_in_executor(self._threads, _getaddrinfo, host, port)
+            look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+            return [str(answer[4][0]) for answer in await loop.run_in_executor(self._threads, look_up)]
         except (OSError, UnicodeError) as error:
             raise UnknownNameError from error
-        return answers
 
     def close(self) -> None:
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _getaddrinfo(host: str, port: int) -> list[str]:
-    return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]

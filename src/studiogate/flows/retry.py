@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 from uuid import UUID
 
-from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, TransactionConflictError, own_errors
+from studiogate.storage.db import pool
 
 TRIES = 4
 Result = TypeVar("Result")
@@ -15,16 +15,26 @@ async def repeated(transaction: Callable[[], Awaitable[Result]]) -> Result:
     for _ in range(TRIES - 1):
         try:
             return await transaction()
-        except TransactionConflictError:
+        except pool.TransactionConflictError:
             continue
     return await transaction()
 
 
-async def repeated_on(connection: Connection, transaction: Callable[[], Awaitable[Result]]) -> Result:
+async def in_transaction(database: pool.Database, work: Callable[[pool.Connection], Awaitable[Result]]) -> Result:
+    """Do the same in a transaction on a connection of the pool."""
+
+    async def transaction() -> Result:
+        async with database.transaction() as connection:
+            return await work(connection)
+
+    return await repeated(transaction)
+
+
+async def repeated_on(connection: pool.Connection, transaction: Callable[[], Awaitable[Result]]) -> Result:
     """Do the same on a connection outside the pool."""
 
     async def once() -> Result:
-        with own_errors(connection):
+        with pool.own_errors(connection):
             return await transaction()
 
     return await repeated(once)
@@ -40,7 +50,7 @@ async def for_each(due: Iterable[Item], step: Callable[[Item], Awaitable[int]], 
     for item in due:
         try:
             done += await step(item)
-        except DatabaseUnavailableError:
+        except pool.DatabaseUnavailableError:
             raise
         except Exception as error:
             error.add_note(name_of(item))
@@ -51,5 +61,4 @@ async def for_each(due: Iterable[Item], step: Callable[[Item], Awaitable[int]], 
 
 
 async def for_each_studio(studios: Iterable[UUID], step: Callable[[UUID], Awaitable[int]]) -> int:
-    """Do the same for each studio."""
     return await for_each(studios, step, "studio {}".format)

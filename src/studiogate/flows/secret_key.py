@@ -12,10 +12,8 @@ from studiogate.flows.idempotency import answer_purpose
 from studiogate.flows.webhooks import purpose_of
 from studiogate.storage import secret_key
 from studiogate.storage.accounts import accounts
-from studiogate.storage.accounts.accounts import SealedSecret
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.transactions import transaction_on
-from studiogate.storage.secret_key import EndpointSecrets, LinkSecret, SealedAnswer
 
 AT_ONCE = 100
 Choose = Callable[[bytes | None], Sequence[bytes] | None]
@@ -24,8 +22,7 @@ Called under the lock of the fingerprint, so that rotations are serialized."""
 
 
 class Rotated(NamedTuple):
-    """Counts of webhook secrets sealed under the new key, of those that could not be opened, of link secrets, and of
-    second factors that could not be opened."""
+    """Counts of webhook secrets that were sealed anew and that did not open, of link secrets, and of lost factors."""
 
     sealed: int
     unreadable: int
@@ -39,36 +36,42 @@ async def agree(connection: Connection, key: bytes) -> bytes:
 
 
 async def prepare(connection: Connection, choose: Choose) -> None:
-    """Choose the next key without using it yet."""
     async with transaction_on(connection):
-        choose(await secret_key.lock_fingerprint(connection))
+        choose(await secret_key.key_fingerprint(connection, "update"))
 
 
 async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rotated | None:
-    """Reseal every secret under another key, in one transaction; return None if that was done already. A webhook secret
-    that cannot be opened stays as it is: its endpoint has to rotate it. So does a second factor: an operator has to
-    remove it."""
+    """Reseal every secret under another key, in one transaction; return None if that was done already. What cannot be
+    opened stays: a webhook secret has to be rotated, a second factor to be removed by an operator."""
     async with transaction_on(connection):
-        keys = choose(await secret_key.lock_fingerprint(connection))
+        keys = choose(await secret_key.key_fingerprint(connection, "update"))
         if keys is None:
             return None
         old, new = Sealer(lambda: keys), Sealer(lambda: keys[-1:])
         endpoints = await secret_key.endpoint_secrets(connection)
         answers = await secret_key.sealed_answers(connection)
         resealed = [each for each in (_endpoint(old, new, row) for row in endpoints) if each]
-        readable = [each for each in (_answer(old, new, row) for row in answers) if each]
+        readable = [
+            row._replace(body=body)
+            for row in answers
+            if (body := _anew(old, new, row.body, answer_purpose(row.studio_id, row.credential_id)))
+        ]
         await secret_key.write_endpoint_secrets(connection, resealed)
         await secret_key.write_answers(connection, readable)
         stored = await secret_key.link_secrets(connection)
         await secret_key.write_link_secrets(connection, [_link(old, new, row, renew=links) for row in stored])
         factors = await accounts.sealed_secrets(connection)
-        opened = [each for each in (_second_factor(old, new, row) for row in factors) if each]
+        opened = [
+            row._replace(secret=secret)
+            for row in factors
+            if (secret := _anew(old, new, row.secret, totp_purpose(row.account_id)))
+        ]
         await accounts.write_secrets(connection, opened)
         await secret_key.replace_fingerprint(connection, fingerprint(keys[-1]))
     return Rotated(len(resealed), len(endpoints) - len(resealed), len(stored), len(factors) - len(opened))
 
 
-def _endpoint(old: Sealer, new: Sealer, row: EndpointSecrets) -> EndpointSecrets | None:
+def _endpoint(old: Sealer, new: Sealer, row: secret_key.EndpointSecrets) -> secret_key.EndpointSecrets | None:
     purpose = purpose_of(operator_access(row.studio_id), row.endpoint_id)
     secret = _anew(old, new, row.secret, purpose)
     if secret is None:
@@ -80,19 +83,13 @@ def _endpoint(old: Sealer, new: Sealer, row: EndpointSecrets) -> EndpointSecrets
     )
 
 
-def _link(old: Sealer, new: Sealer, row: LinkSecret, *, renew: bool) -> LinkSecret:
-    """Seal the same secret under the new key, or a new secret with ``renew`` or if the present one cannot be opened:
-    existing links then stop working."""
+def _link(old: Sealer, new: Sealer, row: secret_key.LinkSecret, *, renew: bool) -> secret_key.LinkSecret:
+    """Seal the same secret under the new key; or a new one, with ``renew`` or if it does not open: old links end."""
     try:
         secret = token_bytes(SECRET_BYTES) if renew else open_link_secret(old, row.studio_id, row.secret)
     except SealError:
         secret = token_bytes(SECRET_BYTES)
     return row._replace(secret=new.seal(secret, link_purpose(row.studio_id)))
-
-
-def _second_factor(old: Sealer, new: Sealer, row: SealedSecret) -> SealedSecret | None:
-    secret = _anew(old, new, row.secret, totp_purpose(row.account_id))
-    return None if secret is None else row._replace(secret=secret)
 
 
 async def seal_links(database: Database, sealer: Sealer) -> int:
@@ -101,17 +98,12 @@ async def seal_links(database: Database, sealer: Sealer) -> int:
         studios = await secret_key.studios_with_unsealed_links(connection, AT_ONCE)
     for studio_id in studios:
         async with database.transaction() as connection:
-            sealer.use(await secret_key.share_fingerprint(connection))
+            sealer.use(await secret_key.key_fingerprint(connection, "share"))
             stored = await secret_key.lock_link_secret(connection, studio_id)
             if stored is not None and not is_sealed_link(stored):
                 sealed = sealer.seal(stored, link_purpose(studio_id))
-                await secret_key.write_link_secrets(connection, [LinkSecret(studio_id, sealed)])
+                await secret_key.write_link_secrets(connection, [secret_key.LinkSecret(studio_id, sealed)])
     return len(studios)
-
-
-def _answer(old: Sealer, new: Sealer, row: SealedAnswer) -> SealedAnswer | None:
-    body = _anew(old, new, row.body, answer_purpose(row.studio_id, row.credential_id))
-    return None if body is None else row._replace(body=body)
 
 
 def _anew(old: Sealer, new: Sealer, sealed: bytes, purpose: str) -> bytes | None:

@@ -35,11 +35,8 @@ class RepeatedFormError(Exception):
 
 
 def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Flow[Arguments, Result]]:
-    """Run the decorated flow in a transaction of its own, if the access has the permission.
-
-    A flow that returns a refusal has changed nothing: whatever it did before is rolled back. A flow that a form of the
-    console calls raises RepeatedFormError if the same form has taken effect before.
-    """
+    """Run the decorated flow in a transaction of its own, if the access has the permission. What a flow did before it
+    returns a refusal is rolled back. Raises RepeatedFormError if the form that calls it has taken effect before."""
 
     def declare(flow: Flow[Arguments, Result]) -> Flow[Arguments, Result]:
         STAFF_FLOWS[f"{flow.__module__}.{flow.__qualname__}".removeprefix("studiogate.flows.")] = permission
@@ -48,16 +45,14 @@ def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Fl
         async def guarded(
             connection: Connection, access: Access, /, *args: Arguments.args, **kwargs: Arguments.kwargs
         ) -> Result | Refusal:
-            refusal = access.refusal_without_permission(permission)
-            if refusal is not None:
+            if refusal := access.refusal_without_permission(permission):
                 return refusal
             form = form_tokens.sent_form(access)
             try:
                 async with transaction_on(connection):
                     if form is not None and not await form_tokens.claim(connection, access, form):
                         raise RepeatedFormError
-                    outcome = await flow(connection, access, *args, **kwargs)
-                    if isinstance(outcome, Refusal):
+                    if isinstance(outcome := await flow(connection, access, *args, **kwargs), Refusal):
                         raise _RefusedError(outcome)
                     return outcome
             except _RefusedError as refused:
@@ -69,8 +64,7 @@ def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Fl
 
 
 async def note_location(database: Database, access: Access, location: str) -> None:
-    """Note where the answer to the form leads, if a flow of the request has claimed it: a form that is sent twice leads
-    to the same page."""
+    """Note where the answer to a claimed form leads: a form that is sent twice leads to the same page."""
     form = form_tokens.sent_form(access)
     if form is not None:
         async with database.transaction() as connection:
@@ -93,10 +87,8 @@ class _TakenBackError(Exception):
 async def previewed(
     connection: Connection, access: Access, flow: Callable[[Connection, Access], Awaitable[Result]]
 ) -> Result:
-    """Return what the flow returns now, with all its checks, and change nothing.
-
-    The flow's locks are held until it ends. The token of the form that asks for a preview is not used up by it.
-    """
+    """Return what the flow returns now, with all its checks, and change nothing. The flow's locks are held until it
+    ends. The token of the form that asks for a preview is not used up by it."""
     staff = access.staff
     reader = access if staff is None else replace(access, staff=replace(staff, form=None))
     outcome: list[Result] = []

@@ -19,11 +19,9 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.flows.changes import audited, changing, recorded
 from studiogate.flows.schedule import rows
-from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit, studio
 from studiogate.storage import studio as storage
-from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.schedule import rows as rows_of_schedule
 
@@ -31,39 +29,41 @@ SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
 
 
 @staff_flow(Permission.STUDIO)
-async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
+async def create(connection: Connection, access: Access, given: rows.Given) -> rows.Saved | Refusal:
     """Create the studio of the access, which names an id that no studio has yet."""
     values, faults = read_fields(NEW_STUDIO, given.values, _setting(given.values, Setting()), new=True)
     faults += reference_faults({} if faults else values, {}, ())
-    refusal = invalid(faults)
-    if refusal is not None:
+    if refusal := invalid(faults):
         return refusal
-    async with audited(connection, access, "studio.create", Subject("studio", access.studio_id)):
+    async with audited(connection, access, "studio.create", audit.Subject("studio", access.studio_id)):
         created = await storage.create_studio(connection, access, values)
-    return Saved(access.studio_id) if created else SLUG_TAKEN
+    return rows.Saved(access.studio_id) if created else SLUG_TAKEN
 
 
 @staff_flow(Permission.STUDIO)
-async def change(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
+async def change(connection: Connection, access: Access, given: rows.Given) -> rows.Saved | Refusal:
     """Change the given fields. A new policy also applies to the classes to come, which are announced."""
     refusal = access.refusal_without_all_locations(Permission.STUDIO)
     stored = await storage.lock_studio(connection, access)
     if refusal is not None or stored is None:
         return refusal or NOT_FOUND
-    values = await _values(connection, access, given, stored)
-    if isinstance(values, Refusal):
+    if isinstance(values := await _values(connection, access, given, stored), Refusal):
         return values
-    warnings = _warnings(values, stored)
-    refusal = strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    warnings: Warnings = ()
+    if values.get("slug") not in (None, stored["slug"]):
+        text = (
+            "The addresses of the studio's forms and of its logo change with its slug. Links that were given out end."
+        )
+        warnings = (ScheduleWarning(WarningCode.ADDRESSES_CHANGE, text, {"slug": stored["slug"]}),)
+    if refusal := strict_refusal(warnings, given.strict):
         return refusal
     studio_id = access.studio_id
     async with (
-        recorded(connection, access, "studio.change", Subject("studio", studio_id)),
+        recorded(connection, access, "studio.change", audit.Subject("studio", studio_id)),
         rows.inherited_policy(connection, access, "studio", studio_id, values),
     ):
         changed = await storage.update_studio(connection, access, values)
-    return Saved(studio_id, warnings) if changed else SLUG_TAKEN
+    return rows.Saved(studio_id, warnings) if changed else SLUG_TAKEN
 
 
 def _setting(values: Mapping[str, object], stored: Setting) -> Setting:
@@ -72,7 +72,7 @@ def _setting(values: Mapping[str, object], stored: Setting) -> Setting:
     return replace(stored, currency=str(currency)) if is_currency(currency) else stored
 
 
-async def _values(connection: Connection, access: Access, given: Given, stored: Record) -> Values | Refusal:
+async def _values(connection: Connection, access: Access, given: rows.Given, stored: Record) -> Values | Refusal:
     setting = _setting(given.values, Setting(stored["currency"], stored["country"], stored["timezone"]))
     values, faults = read_fields(STUDIO, given.values, setting)
     known = {} if faults else values
@@ -83,25 +83,14 @@ async def _values(connection: Connection, access: Access, given: Given, stored: 
     return invalid(faults) or values
 
 
-def _warnings(values: Values, stored: Record) -> Warnings:
-    if values.get("slug") in (None, stored["slug"]):
-        return ()
-    text = "The addresses of the studio's forms and of its logo change with its slug. Links that were given out end."
-    return (ScheduleWarning(WarningCode.ADDRESSES_CHANGE, text, {"slug": stored["slug"]}),)
-
-
 @staff_flow(Permission.STUDIO)
 async def store_logo(connection: Connection, access: Access, content: bytes) -> str | Refusal:
-    """Store a file as the studio's logo and return its path.
-
-    ``studios.logo_url`` is left alone: it belongs to the studio file, and the next import would overwrite it. A stored
-    logo takes precedence over it wherever a logo is shown.
-    """
+    """Store a file as the studio's logo and return its path. It takes precedence over ``studios.logo_url``, which is
+    left alone: that belongs to the studio file."""
     logo = read_logo(content)
     if isinstance(logo, LogoFault):
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("logo",), "value_error", logo.reason)])
-    refusal = access.refusal_without_all_locations(Permission.STUDIO)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.STUDIO):
         return refusal
     await storage.lock_studio(connection, access)
     async with _recorded_logo(connection, access, logo.name):
@@ -112,8 +101,7 @@ async def store_logo(connection: Connection, access: Access, content: bytes) -> 
 @staff_flow(Permission.STUDIO)
 async def remove_logo(connection: Connection, access: Access) -> bool | Refusal:
     """Remove the stored logo; return whether there was one."""
-    refusal = access.refusal_without_all_locations(Permission.STUDIO)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.STUDIO):
         return refusal
     await storage.lock_studio(connection, access)
     async with _recorded_logo(connection, access, None):
@@ -127,5 +115,5 @@ async def _recorded_logo(connection: Connection, access: Access, after: str | No
     async with changing(connection, access, EventType.STUDIO_UPDATED, access.studio_id):
         yield
     if before != after:
-        entry = Entry("studio.logo", Subject("studio", access.studio_id), {"logo": [before, after]})
+        entry = audit.Entry("studio.logo", audit.Subject("studio", access.studio_id), {"logo": [before, after]})
         await audit.add(connection, access, entry)

@@ -1,8 +1,6 @@
 """What staff do with the webhook endpoints of partners: switch them on and off, delete, test, rotate the secret.
 
-Partners create endpoints with their keys, because an endpoint receives what its key may see. The flows of partners do
-the work and write the audit entry.
-"""
+Partners create them: an endpoint receives what its key may see. Their flows do the work and write the audit entry."""
 
 import json
 from uuid import UUID

@@ -1,9 +1,7 @@
 """Create, change and delete webhook endpoints; test them and repeat deliveries."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
 from uuid import UUID
 
 from studiogate import API_VERSION, clock
@@ -11,6 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.events import EventType
 from studiogate.domain.instants import instant_text
+from studiogate.domain.json_values import json_text
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.webhooks.deliveries import MAX_ENDPOINTS, MAX_WAITING, new_secret
 from studiogate.flows import retry
@@ -19,6 +18,7 @@ from studiogate.storage import event_changes, event_numbering, events, secret_ke
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.statement import new_id
+from studiogate.storage.paging import read_one
 from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"
@@ -26,15 +26,7 @@ DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
 QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAX_WAITING})
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
-    since: datetime
-    until: datetime
-    types: Sequence[str] | None  # None: those that the endpoint subscribes to
-
-
 def purpose_of(access: Access, endpoint_id: UUID | str) -> str:
-    """Return the purpose with which an endpoint's secret is sealed."""
     return f"webhook endpoint {access.studio_id} {endpoint_id}"
 
 
@@ -46,7 +38,7 @@ async def create(
     if await endpoints.count_live(connection, access) >= MAX_ENDPOINTS:
         return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAX_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()
-    sealer.use(await secret_key.share_fingerprint(connection))
+    sealer.use(await secret_key.key_fingerprint(connection, "share"))
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)
     await record_creation(connection, access, "webhook_endpoint.create", Subject(KIND, endpoint_id))
@@ -54,10 +46,9 @@ async def create(
 
 
 async def _with_secret(connection: Connection, access: Access, endpoint_id: UUID | str, secret: str) -> str | Refusal:
-    wire = await endpoints.read_endpoint(connection, access, endpoint_id)
-    if wire is None:
+    if (wire := await endpoints.read_endpoint(connection, access, endpoint_id)) is None:
         return NOT_FOUND
-    return json.dumps({**json.loads(wire), "secret": secret}, separators=(",", ":"), ensure_ascii=False)
+    return json_text({**json.loads(wire), "secret": secret})
 
 
 async def _locked(connection: Connection, access: Access, endpoint_id: str) -> Subject | None:
@@ -71,8 +62,7 @@ async def change(
     connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, object]
 ) -> str | Refusal:
     """Change the given fields of an endpoint, and announce that it is disabled. Must run inside a transaction."""
-    subject = await _locked(connection, access, endpoint_id)
-    if subject is None:
+    if (subject := await _locked(connection, access, endpoint_id)) is None:
         return NOT_FOUND
     before = await event_changes.snapshot(connection, access, DISABLED, [subject.id])
     async with audited(connection, access, "webhook_endpoint.change", subject):
@@ -88,19 +78,11 @@ async def change(
 
 
 async def delete(database: Database, access: Access, endpoint_id: str) -> Refusal | None:
-    """Delete an endpoint, in a transaction of its own."""
-
-    async def transaction() -> Refusal | None:
-        async with database.transaction() as connection:
-            return await delete_endpoint(connection, access, endpoint_id)
-
-    return await retry.repeated(transaction)
+    return await retry.in_transaction(database, lambda each: delete_endpoint(each, access, endpoint_id))
 
 
 async def delete_endpoint(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:
-    """Delete an endpoint. Must run inside a transaction."""
-    subject = await _locked(connection, access, endpoint_id)
-    if subject is None:
+    if (subject := await _locked(connection, access, endpoint_id)) is None:
         return NOT_FOUND
     async with audited(connection, access, "webhook_endpoint.delete", subject):
         await endpoints.delete(connection, access, endpoint_id)
@@ -112,7 +94,7 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     secret = new_secret()
-    sealer.use(await secret_key.share_fingerprint(connection))
+    sealer.use(await secret_key.key_fingerprint(connection, "share"))
     await endpoints.rotate(
         connection, access, endpoint_id, sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     )
@@ -122,22 +104,14 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
 
 async def test(connection: Connection, access: Access, endpoint_id: str) -> str | Refusal:
     """Send the endpoint a message that is not an event, even while it is disabled."""
-    wire = await endpoints.read_endpoint(connection, access, endpoint_id)
-    if wire is None:
+    if (wire := await endpoints.read_endpoint(connection, access, endpoint_id)) is None:
         return NOT_FOUND
     await event_numbering.lock_head(connection, access)
     if await deliveries.room_of(connection, access, endpoint_id) <= 0:
         return QUEUE_FULL
     delivery_id = new_id()
-    body = _test_body(access, delivery_id, wire)
-    await deliveries.create_test(connection, access, delivery_id, endpoint_id, body)
-    await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
-    return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
-
-
-def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
     envelope = {
-        "id": str(message_id),
+        "id": str(delivery_id),
         "object": "event",
         "type": deliveries.TEST_TYPE,
         "api_version": API_VERSION,
@@ -145,12 +119,16 @@ def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
         "sequence": None,
         "studio_id": str(access.studio_id),
         "actor": {"type": access.actor.value},
-        "data": {"object": json.loads(endpoint), "previous_attributes": {}},
+        "data": {"object": json.loads(wire), "previous_attributes": {}},
     }
-    return json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
+    await deliveries.create_test(connection, access, delivery_id, endpoint_id, json_text(envelope))
+    await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
+    return await read_one(connection, access, deliveries.DELIVERY, delivery_id) or NOT_FOUND
 
 
-async def replay(connection: Connection, access: Access, endpoint_id: str, wanted: Replay) -> str | Refusal:
+async def replay(
+    connection: Connection, access: Access, endpoint_id: str, wanted: deliveries.ReplayedEvents
+) -> str | Refusal:
     """Deliver the events of a time span again, oldest first, up to a limit; the response says if there are more."""
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
@@ -158,8 +136,7 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
     room = await deliveries.room_of(connection, access, endpoint_id)
     if room <= 0:
         return QUEUE_FULL
-    events = deliveries.ReplayedEvents(wanted.since, wanted.until, wanted.types)
-    made = await deliveries.replay(connection, access, endpoint_id, events, room)
+    made = await deliveries.replay(connection, access, endpoint_id, wanted, room)
     await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
     answer = {
         "object": "webhook_replay",
@@ -168,7 +145,7 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
         "has_more": made.has_more,
         "next_since": instant_text(made.until) if made.has_more and made.until else None,
     }
-    return json.dumps(answer, separators=(",", ":"))
+    return json_text(answer)
 
 
 async def redeliver(connection: Connection, access: Access, event_id: str) -> str | Refusal:
@@ -180,4 +157,4 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> st
     if count == 0 and await deliveries.any_full(connection, access):
         return QUEUE_FULL
     await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
-    return json.dumps({"object": "event_redelivery", "event_id": event_id, "deliveries": count}, separators=(",", ":"))
+    return json_text({"object": "event_redelivery", "event_id": event_id, "deliveries": count})

@@ -9,7 +9,7 @@ from studiogate.domain.logos import is_logo_name
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import submit
 from studiogate.hosted import bot_protection, pages, templating
-from studiogate.hosted.messages import Notice, NoticeError, Reason, notice
+from studiogate.hosted.messages import NoticeError, NoticeReason, notice
 from studiogate.hosted.open_form import Opened, Source, find, is_embedded, is_slug, open_form
 from studiogate.hosted.page_cache import PageCache
 from studiogate.hosted.submit import Sending
@@ -26,13 +26,13 @@ from studiogate.web.sending import CommonHeaders
 
 PREFIXES = ("/f/", LOGO_PREFIX)
 REASONS = {
-    Code.REQUEST_TIMEOUT: Reason.TIMED_OUT,
-    Code.BODY_TOO_LARGE: Reason.TOO_LARGE,
-    Code.LIMIT_REACHED: Reason.TOO_MANY_FILES,
-    Code.OVERLOADED: Reason.BUSY,
-    Code.DATABASE_UNAVAILABLE: Reason.BUSY,
-    Code.STORAGE_UNAVAILABLE: Reason.BUSY,
-    Code.INTERNAL_ERROR: Reason.FAILED,
+    Code.REQUEST_TIMEOUT: NoticeReason.TIMED_OUT,
+    Code.BODY_TOO_LARGE: NoticeReason.TOO_LARGE,
+    Code.LIMIT_REACHED: NoticeReason.TOO_MANY_FILES,
+    Code.OVERLOADED: NoticeReason.BUSY,
+    Code.DATABASE_UNAVAILABLE: NoticeReason.BUSY,
+    Code.STORAGE_UNAVAILABLE: NoticeReason.BUSY,
+    Code.INTERNAL_ERROR: NoticeReason.FAILED,
 }
 BY_STATUS: dict[int, Header] = {
     405: (b"allow", b"GET, HEAD, POST"),
@@ -70,7 +70,7 @@ class HostedApp(FrontEnd[Exchange]):
         return exchange
 
     def refuse(self, exchange: Exchange, refusal: Refusal) -> Answer:
-        reason = Reason.UNSURE if exchange.outcome_is_unknown else REASONS.get(refusal.code, Reason.BROKEN)
+        reason = NoticeReason.UNSURE if exchange.outcome_is_unknown else REASONS.get(refusal.code, NoticeReason.BROKEN)
         return self._noticed(exchange.request, reason)
 
     def complete(self, exchange: Exchange, answer: Answer) -> Answer:
@@ -80,7 +80,7 @@ class HostedApp(FrontEnd[Exchange]):
         further = BY_STATUS.get(answer.status)
         return answer if further is None else answer._replace(headers=(*answer.headers, further))
 
-    def _noticed(self, request: Request, reason: Reason) -> Answer:
+    def _noticed(self, request: Request, reason: NoticeReason) -> Answer:
         return pages.notice_page(request, notice(reason), embedded=is_embedded(request))
 
     async def answer(self, exchange: Exchange) -> Answer:
@@ -95,42 +95,32 @@ class HostedApp(FrontEnd[Exchange]):
         serve = None if match is None else match.route(request.method)
         if match is None or serve is None:
             unknown = reading or request.path.startswith(LOGO_PREFIX)
-            return self._noticed(request, Reason.UNKNOWN if unknown else Reason.METHOD)
+            return self._noticed(request, NoticeReason.UNKNOWN if unknown else NoticeReason.METHOD)
         exchange.route = match.template
         try:
             return await serve(exchange, *match.values)
         except NoticeError as error:
-            return self._noticed(request, error.reason)
+            _note_studio(exchange, error.notice.studio)
+            return pages.notice_page(request, error.notice, embedded=is_embedded(request))
 
     async def _logo(self, exchange: Exchange, studio: str, name: str) -> Answer:
         request = exchange.request
         self._count(request, bot_protection.LOGOS)
         if not is_slug(studio) or not is_logo_name(name):
-            return self._noticed(request, Reason.UNKNOWN)
+            return self._noticed(request, NoticeReason.UNKNOWN)
         async with self._runtime.database.connection() as connection:
             found = await studios.find_logo(connection, studio, name)
-        return self._noticed(request, Reason.UNKNOWN) if found is None else templating.image(found)
+        return self._noticed(request, NoticeReason.UNKNOWN) if found is None else templating.image(found)
 
     async def _show(self, exchange: Exchange, studio: str, form: str) -> Answer:
-        request = exchange.request
-        async with self._runtime.database.connection() as connection:
-            opened = await open_form(Source(connection, self._runtime.sealer), request, studio, form)
-        _note_studio(exchange, opened.studio)
-        if isinstance(opened, Notice):
-            return pages.notice_page(request, opened, embedded=is_embedded(request))
-        return pages.show_fresh(request, opened, self._pages)
+        opened = await self._open(exchange, studio, form)
+        return pages.show_fresh(exchange.request, opened, self._pages)
 
-    async def _open(
-        self, exchange: Exchange, studio: str, form: str, limit: Limit, *, sent: bool = False
-    ) -> Opened | Answer:
-        """Return the form for a POST, or a notice if it is not open."""
-        request = exchange.request
-        self._count(request, limit)
+    async def _open(self, exchange: Exchange, studio: str, form: str, *, sent: bool = False) -> Opened:
         async with self._runtime.database.connection() as connection:
-            opened = await open_form(Source(connection, self._runtime.sealer), request, studio, form, sent=sent)
+            source = Source(connection, self._runtime.sealer)
+            opened = await open_form(source, exchange.request, studio, form, sent=sent)
         _note_studio(exchange, opened.studio)
-        if isinstance(opened, Notice):
-            return pages.notice_page(request, opened, embedded=is_embedded(request))
         return opened
 
     def _over(self, request: Request, limit: Limit) -> bool:
@@ -141,24 +131,23 @@ class HostedApp(FrontEnd[Exchange]):
     def _count(self, request: Request, limit: Limit) -> None:
         """Count a request; raise NoticeError if the rate limit of its address is exceeded."""
         if self._over(request, limit):
-            raise NoticeError(Reason.TOO_MANY)
+            raise NoticeError(NoticeReason.TOO_MANY)
 
     async def _post(self, exchange: Exchange, studio: str, form: str) -> Answer:
-        opened = await self._open(exchange, studio, form, bot_protection.STEPPING, sent=True)
-        if isinstance(opened, Answer):
-            return opened
         request = exchange.request
+        self._count(request, bot_protection.STEPPING)
+        opened = await self._open(exchange, studio, form, sent=True)
         sending = Sending(self._runtime, request, opened, lambda: not self._over(request, bot_protection.UPLOADING))
         await sending.receive()
         # Steps are cheap and frequent; submissions have a rate limit of their own.
         if sending.posted.action == "send" and self._over(request, bot_protection.SENDING):
             await sending.discard()
-            return self._noticed(request, Reason.TOO_MANY)
+            return self._noticed(request, NoticeReason.TOO_MANY)
         return await sending.answer()
 
     async def _upload(self, exchange: Exchange, studio: str, form: str) -> Answer:
-        opened = await self._open(exchange, studio, form, bot_protection.UPLOADING)
-        return opened if isinstance(opened, Answer) else await upload(self._runtime, exchange.request, opened)
+        self._count(exchange.request, bot_protection.UPLOADING)
+        return await upload(self._runtime, exchange.request, await self._open(exchange, studio, form))
 
     async def _verify(self, exchange: Exchange, studio_slug: str, form_slug: str) -> Answer:
         """Serve the link of a confirmation mail: GET shows a page with a button, POST verifies the submission. Opening
@@ -166,34 +155,29 @@ class HostedApp(FrontEnd[Exchange]):
         request = exchange.request
         self._count(request, bot_protection.STEPPING)
         async with self._runtime.database.connection() as connection:
-            found = await find(Source(connection, self._runtime.sealer), studio_slug, form_slug)
-        if isinstance(found, Notice):
-            return pages.notice_page(request, found)
-        studio, form, access = found
+            studio, form, access = await find(Source(connection, self._runtime.sealer), studio_slug, form_slug)
         _note_studio(exchange, studio)
         text = request.filled.get("token", "")
         read = read_verification(studio.link_secret, form.id, text, form.now)
         if isinstance(read, LinkProblem):
             expired = read is LinkProblem.EXPIRED
-            reason = Reason.EXPIRED_VERIFICATION if expired else Reason.BAD_VERIFICATION
+            reason = NoticeReason.EXPIRED_VERIFICATION if expired else NoticeReason.BAD_VERIFICATION
             return pages.notice_page(request, notice(reason, studio, form))
         if request.method != "POST":
             return pages.verify_page(studio, form.title, f"{request.path}?{urlencode({'token': text})}")
         refusal = await submit.verify_from_page(self._runtime.database, access, form.id, read.submission_id)
         if refusal is None:
-            return pages.notice_page(request, notice(Reason.VERIFIED, studio, form))
+            return pages.notice_page(request, notice(NoticeReason.VERIFIED, studio, form))
         known = refusal.code is Code.FORM_NOT_ACCEPTING_SUBMISSIONS
-        return pages.notice_page(request, notice(Reason.ALREADY if known else Reason.BAD_VERIFICATION, studio, form))
+        return pages.notice_page(
+            request, notice(NoticeReason.ALREADY if known else NoticeReason.BAD_VERIFICATION, studio, form)
+        )
 
     async def _done(self, exchange: Exchange, studio: str, form: str) -> Answer:
-        request = exchange.request
         async with self._runtime.database.connection() as connection:
-            found = await find(Source(connection, self._runtime.sealer), studio, form)
-        if isinstance(found, Notice):
-            return pages.notice_page(request, found, embedded=is_embedded(request))
-        _note_studio(exchange, found[0])
-        shown = (found[0], found[1].title, found[1].settings)
-        return pages.done_page(shown, embedded=is_embedded(request))
+            found, found_form, _ = await find(Source(connection, self._runtime.sealer), studio, form)
+        _note_studio(exchange, found)
+        return pages.done_page(found, found_form, embedded=is_embedded(exchange.request))
 
 
 def _note_studio(exchange: Exchange, studio: PageStudio | None) -> None:

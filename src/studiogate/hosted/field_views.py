@@ -224,7 +224,10 @@ def _blank_view(field: Field, number: int, visible: Set[str], digest: bytes) -> 
 
 
 def _unanswered(field: Field, id_: str, *, is_visible: bool) -> FieldView:
-    key, kind = str(field.get("key")), str(field.get("type"))
+    key, kind, given, rule = str(field.get("key")), str(field.get("type")), field.get("display_when"), None
+    if isinstance(given, Mapping):
+        # For the page's script, with its values formatted as in the evaluator.
+        rule = json.dumps([str(given.get("field_key")), str(given.get("op")), rule_texts(given.get("value"))])
     return FieldView(
         id=id_,
         name=input_name(key),
@@ -233,7 +236,7 @@ def _unanswered(field: Field, id_: str, *, is_visible: bool) -> FieldView:
         required=field.get("required") is True,
         visible=is_visible,
         key=key,
-        rule=_rule(field),
+        rule=rule,
         help=_text(field.get("help_text")),
         placeholder=_text(field.get("placeholder")),
         autocomplete=_autocomplete(key, kind),
@@ -256,14 +259,6 @@ def _text(value: object) -> str:
 def _typed(answer: object, most: int = MAX_LINE) -> str:
     """Return what was typed; nothing if no page lets anybody type so much."""
     return answer if isinstance(answer, str) and len(answer) <= most else ""
-
-
-def _rule(field: Field) -> str | None:
-    """Return the display rule for the page's script, with its values formatted as in the evaluator."""
-    rule = field.get("display_when")
-    if not isinstance(rule, Mapping):
-        return None
-    return json.dumps([str(rule.get("field_key")), str(rule.get("op")), rule_texts(rule.get("value"))])
 
 
 def _autocomplete(key: str, kind: str) -> str:

@@ -18,7 +18,7 @@ from studiogate.storage.forms.hosted import PageForm, PageStudio
 TWELVE_HOURS = ("US", "CA", "AU", "NZ", "IN", "PH")
 
 
-class Reason(StrEnum):
+class NoticeReason(StrEnum):
     UNKNOWN = "unknown"
     ARCHIVED = "archived"
     NOT_YET = "not_yet"
@@ -43,15 +43,7 @@ class Reason(StrEnum):
     FAILED = "failed"
 
 
-class NoticeError(Exception):
-    """Ends the request with the notice page for a reason."""
-
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason.value)
-        self.reason = reason
-
-
-class Wording(NamedTuple):
+class Notice(NamedTuple):
     """``in_form``: what an open form says instead if sending it again can help. It stays as it was filled in."""
 
     status: int
@@ -59,113 +51,109 @@ class Wording(NamedTuple):
     title: str
     text: str
     in_form: str = ""
-
-
-class Notice(NamedTuple):
-    reason: Reason
-    status: int
-    symbol: str
-    title: str
-    text: str
     studio: PageStudio | None = None
-    in_form: str = ""
+
+
+class NoticeError(Exception):
+    """Ends the request with a notice."""
+
+    def __init__(self, reason: NoticeReason, studio: PageStudio | None = None, form: PageForm | None = None) -> None:
+        super().__init__(reason.value)
+        self.notice = notice(reason, studio, form)
 
 
 _ASK = "If you need help, contact {studio}."
-WORDINGS = {
-    Reason.UNKNOWN: Wording(
+NOTICES = {
+    NoticeReason.UNKNOWN: Notice(
         404, "search", "Form not found", "The address may be mistyped or out of date. " + _ASK
     ),
-    Reason.ARCHIVED: Wording(
+    NoticeReason.ARCHIVED: Notice(
         410, "archive", "This form is no longer available", "{studio} no longer uses {form}. " + _ASK
     ),
-    Reason.NOT_YET: Wording(
+    NoticeReason.NOT_YET: Notice(
         403, "clock", "This form is not open yet", "{form} opens on {opens}. Come back then and use the same address."
     ),
-    Reason.CLOSED: Wording(410, "clock", "This form is closed", "{form} closed on {closes}. " + _ASK),
-    Reason.CLOSED_NOW: Wording(
+    NoticeReason.CLOSED: Notice(410, "clock", "This form is closed", "{form} closed on {closes}. " + _ASK),
+    NoticeReason.CLOSED_NOW: Notice(
         409, "clock", "This form is closed", "{form} no longer accepts answers. Your answers were not saved. " + _ASK
     ),
-    Reason.FULL: Wording(
+    NoticeReason.FULL: Notice(
         403, "full", "This form is full", "{form} has reached its limit and accepts no more answers. " + _ASK
     ),
-    Reason.ALREADY: Wording(
+    NoticeReason.ALREADY: Notice(
         409, "check", "You have already answered", "{form} can be sent once per person, and we have your answers."
     ),
-    Reason.NEEDS_LINK: Wording(
+    NoticeReason.NEEDS_LINK: Notice(
         403, "key", "A personal link is needed", "{form} opens only with the personal link that {studio} sent you."
     ),
-    Reason.BAD_LINK: Wording(
+    NoticeReason.BAD_LINK: Notice(
         403, "key", "This link does not work", "Copy the whole link again, or ask {studio} for a new one."
     ),
-    Reason.EXPIRED_LINK: Wording(
+    NoticeReason.EXPIRED_LINK: Notice(
         410, "clock", "This link has expired", "Ask {studio} for a new one."
     ),
-    Reason.BAD_VERIFICATION: Wording(
+    NoticeReason.BAD_VERIFICATION: Notice(
         403, "key", "This link does not work", "Part of it may be missing. Copy the whole link from the email."
     ),
-    Reason.EXPIRED_VERIFICATION: Wording(
+    NoticeReason.EXPIRED_VERIFICATION: Notice(
         410, "clock", "This link has expired", "Links in emails work for seven days. " + _ASK
     ),
-    Reason.VERIFIED: Wording(
+    NoticeReason.VERIFIED: Notice(
         200, "check", "Your email address is confirmed", "Thank you. You can close this page."
     ),
-    Reason.TOO_MANY: Wording(
+    NoticeReason.TOO_MANY: Notice(
         429, "clock", "Too many requests", "A lot was sent from your network. Wait a minute, go back and try again.",
         "A lot was sent from your network. Wait a minute and try again.",
     ),
-    Reason.TOO_MANY_FILES: Wording(
+    NoticeReason.TOO_MANY_FILES: Notice(
         422, "full", "Too many files", f"Go back and choose at most {MAX_FILES_PER_SUBMISSION} files.",
         f"Too many files. Choose at most {MAX_FILES_PER_SUBMISSION}.",
     ),
-    Reason.BROKEN: Wording(
+    NoticeReason.BROKEN: Notice(
         400, "alert", "The form did not arrive completely", "Go back and send it again.",
         "The form did not arrive completely. Send it again.",
     ),
-    Reason.TIMED_OUT: Wording(
+    NoticeReason.TIMED_OUT: Notice(
         408, "clock", "The upload took too long", "Nothing was saved. Check your connection, go back and try again.",
         "Sending took too long, and nothing was saved. Check your connection and try again.",
     ),
-    Reason.TOO_LARGE: Wording(
+    NoticeReason.TOO_LARGE: Notice(
         413, "full", "The form is too large", "Go back, shorten your answers or choose smaller files.",
         "The form is too large. Shorten your answers and try again.",
     ),
-    Reason.METHOD: Wording(405, "search", "Page not available", "This address only shows a form."),
-    Reason.BUSY: Wording(
+    NoticeReason.METHOD: Notice(405, "search", "Page not available", "This address only shows a form."),
+    NoticeReason.BUSY: Notice(
         503, "clock", "The service is busy", "Wait a few seconds, go back and try again.",
         "The service is busy. Wait a few seconds and try again.",
     ),
-    Reason.UNSURE: Wording(
+    NoticeReason.UNSURE: Notice(
         503, "clock", "We cannot tell whether that arrived",
         "The connection to our database broke while it was stored. Please go back and send it again.",
         "We cannot tell whether that arrived. Please send it again.",
     ),
-    Reason.FAILED: Wording(
+    NoticeReason.FAILED: Notice(
         500, "alert", "Something went wrong", "The error was recorded. Please try again later.",
         "Something went wrong. The error was recorded. Please try again later.",
     ),
 }  # fmt: skip
 _NOT_ACCEPTING = {
-    NotAccepting.NOT_PUBLISHED: Reason.ARCHIVED,
-    NotAccepting.NOT_OPEN_YET: Reason.NOT_YET,
-    NotAccepting.CLOSED: Reason.CLOSED,
-    NotAccepting.FULL: Reason.FULL,
-    NotAccepting.ALREADY_SUBMITTED: Reason.ALREADY,
+    NotAccepting.NOT_PUBLISHED: NoticeReason.ARCHIVED,
+    NotAccepting.NOT_OPEN_YET: NoticeReason.NOT_YET,
+    NotAccepting.CLOSED: NoticeReason.CLOSED,
+    NotAccepting.FULL: NoticeReason.FULL,
+    NotAccepting.ALREADY_SUBMITTED: NoticeReason.ALREADY,
 }
 
 
-def notice(reason: Reason, studio: PageStudio | None = None, form: PageForm | None = None) -> Notice:
-    status, symbol, title, text, in_form = WORDINGS[reason]
+def notice(reason: NoticeReason, studio: PageStudio | None = None, form: PageForm | None = None) -> Notice:
+    found = NOTICES[reason]
     name = studio.name if studio else "the studio"
     words = {"studio": name, "form": f"“{form.title}”" if form else "The form", "opens": "", "closes": ""}
     if form and studio:
         words["opens"] = _moment(form.settings.opens_at, studio)
         words["closes"] = _moment(form.settings.closes_at, studio)
-    return Notice(reason, status, symbol, title, _sentence(text.format(**words)), studio, in_form)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    text = found.text.format(**words)
+    return found._replace(text=text[:1].upper() + text[1:], studio=studio)
 
 
 def _moment(moment: datetime | None, studio: PageStudio) -> str:
@@ -182,8 +170,7 @@ def _moment(moment: datetime | None, studio: PageStudio) -> str:
     return f"{day} at {hour}\u00a0({local.tzname()})"
 
 
-def reason_of(not_accepting: NotAccepting | str) -> Reason:
-    """Return the notice reason for a form that does not accept submissions."""
+def reason_of(not_accepting: NotAccepting | str) -> NoticeReason:
     return _NOT_ACCEPTING[NotAccepting(not_accepting)]
 
 

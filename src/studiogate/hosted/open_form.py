@@ -11,7 +11,7 @@ from studiogate.domain.encryption import Sealer
 from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, read_link
 from studiogate.domain.forms.states import closed_reason
 from studiogate.flows.forms.submit import reason_against
-from studiogate.hosted.messages import Notice, Reason, notice, reason_of
+from studiogate.hosted.messages import NoticeError, NoticeReason, reason_of
 from studiogate.hosted.steps import Plan, plan
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted as storage
@@ -64,40 +64,40 @@ def is_slug(text: str) -> bool:
     return _SLUG.fullmatch(text) is not None
 
 
-async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageStudio, PageForm, Access] | Notice:
-    """Return the studio and its form, whether or not it is open."""
-    if not is_slug(studio_slug) or not is_slug(form_slug):
-        return notice(Reason.UNKNOWN)
-    studio = await storage.find_page_studio(source.connection, studio_slug)
+async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageStudio, PageForm, Access]:
+    """Return the studio and its form, whether or not it is open; raise NoticeError if there is none."""
+    studio = None
+    if is_slug(studio_slug) and is_slug(form_slug):
+        studio = await storage.find_page_studio(source.connection, studio_slug)
     if studio is None:
-        return notice(Reason.UNKNOWN)
+        raise NoticeError(NoticeReason.UNKNOWN)
     studio = replace(studio, link_secret=open_link_secret(source.sealer, studio.studio_id, studio.link_secret))
     access = visitor_access(studio.studio_id)
     form = await storage.find_page_form(source.connection, access, form_slug)
-    return notice(Reason.UNKNOWN, studio) if form is None else (studio, form, access)
+    if form is None:
+        raise NoticeError(NoticeReason.UNKNOWN, studio)
+    return studio, form, access
 
 
 async def open_form(
     source: Source, request: Request, studio_slug: str, form_slug: str, *, sent: bool = False
-) -> Opened | Notice:
-    """Open a form, for the member that a link names. With ``sent``, submission limits are checked when it is stored:
-    a page that is sent twice must find its first submission, even if that took the last place."""
-    connection, found = source.connection, await find(source, studio_slug, form_slug)
-    if isinstance(found, Notice):
-        return found
-    studio, form, access = found
+) -> Opened:
+    """Open a form, for the member that a link names; raise NoticeError if it is not open. With ``sent``, submission
+    limits are checked when it is stored: a page that is sent twice must find its first submission, even if that took
+    the last place."""
+    connection, link = source.connection, request.filled.get("link", "")
+    studio, form, access = await find(source, studio_slug, form_slug)
     if form.status != "published":
-        return notice(Reason.ARCHIVED, studio, form)
-    link = request.filled.get("link", "")
+        raise NoticeError(NoticeReason.ARCHIVED, studio, form)
     member = await _member(connection, access, studio, form, link)
-    if isinstance(member, Reason):
-        return notice(member, studio, form)
+    if isinstance(member, NoticeReason):
+        raise NoticeError(member, studio, form)
     if sent:
         against = closed_reason(form.status, form.settings, form.now)
     else:
         against = await reason_against(connection, access, form, member.email if member else None)
     if against is not None:
-        return notice(reason_of(against), studio, form)
+        raise NoticeError(reason_of(against), studio, form)
     # A page that acts for a known member is never shown in a frame, to prevent clickjacking.
     embedded = is_embedded(request) and member is None
     return Opened(studio, form, plan(form.fields), access, member, link, embedded)
@@ -109,11 +109,11 @@ def is_embedded(request: Request) -> bool:
 
 async def _member(
     connection: Connection, access: Access, studio: PageStudio, form: PageForm, text: str
-) -> PageMember | Reason | None:
+) -> PageMember | NoticeReason | None:
     """Return the member that the link names, whether or not the form requires a link."""
     if not text:
-        return Reason.NEEDS_LINK if form.settings.require_auth else None
+        return NoticeReason.NEEDS_LINK if form.settings.require_auth else None
     link = read_link(studio.link_secret, form.id, text, form.now)
     if isinstance(link, LinkProblem):
-        return Reason.EXPIRED_LINK if link is LinkProblem.EXPIRED else Reason.BAD_LINK
-    return await storage.find_page_member(connection, access, link.member_id) or Reason.BAD_LINK
+        return NoticeReason.EXPIRED_LINK if link is LinkProblem.EXPIRED else NoticeReason.BAD_LINK
+    return await storage.find_page_member(connection, access, link.member_id) or NoticeReason.BAD_LINK

@@ -49,7 +49,6 @@ class CompressedPage:
         return b"".join((_HEADER, self.before, stored, self.after, struct.pack("<II", crc, size)))
 
     def as_plain(self, text: bytes) -> bytes:
-        """Return the page without compression."""
         return zlib.decompress(self.as_gzip(text), wbits=31)
 
 

@@ -3,16 +3,16 @@ content security policy."""
 
 import re
 from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from studiogate.domain.forms.answers import named_uploads
-from studiogate.domain.forms.settings import FormSettings, origin_of
+from studiogate.domain.forms.settings import origin_of
 from studiogate.domain.forms.signed_links import make_token
 from studiogate.domain.forms.visibility import visible_keys
 from studiogate.domain.ids import parse_id
 from studiogate.domain.logos import logo_path
 from studiogate.hosted import bot_protection
-from studiogate.hosted.field_views import NOTHING_KNOWN, FieldView, Known, step_views
+from studiogate.hosted.field_views import NOTHING_KNOWN, Known, step_views
 from studiogate.hosted.messages import Notice
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.page_cache import PageCache, compress_around
@@ -20,7 +20,7 @@ from studiogate.hosted.posted_form import Posted, input_name
 from studiogate.hosted.templating import render
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted as storage
-from studiogate.storage.forms.hosted import KeptUpload, PageStudio
+from studiogate.storage.forms.hosted import KeptUpload, PageForm, PageStudio
 from studiogate.web.front_end import GZIP
 from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header, as_json
@@ -50,9 +50,8 @@ def _form_headers(opened: Opened) -> tuple[Header, ...]:
     return _headers(allowed, embedded=opened.embedded)
 
 
-def done_page(opened: tuple[PageStudio, str, FormSettings], *, embedded: bool) -> Answer:
-    studio, title, settings = opened
-    values = {"studio": studio, "title": title, "settings": settings, "embedded": embedded}
+def done_page(studio: PageStudio, form: PageForm, *, embedded: bool) -> Answer:
+    values = {"studio": studio, "title": form.title, "settings": form.settings, "embedded": embedded}
     return _page("done.html", 200, policy(embedded=embedded), values | _brand(studio))
 
 
@@ -73,25 +72,15 @@ def notice_page(request: Request, notice: Notice, *, embedded: bool = False) -> 
     return _page("notice.html", notice.status, policy(embedded=embedded), values | _brand(notice.studio))
 
 
-def steps_in_words(steps: list[list[FieldView]]) -> list[str]:
-    """Return the first heading of each step, or an empty string if it has none."""
-    headings = ([view.label for view in step if view.kind == "section_break"] for step in steps)
-    return [each[0] if each else "" for each in headings]
-
-
 def _brand(studio: PageStudio | None) -> dict[str, object]:
     if studio is None:
         return {"logo": None, "initials": "", "colour": None}
     words = [word for word in studio.name.split() if word[:1].isalnum()]
     initials = "".join(word[0] for word in words[:2]).upper()
-    return {"logo": _logo(studio), "initials": initials, "colour": studio.primary_color}
-
-
-def _logo(studio: PageStudio) -> str | None:
-    """Return the path of the stored logo, else ``logo_url`` unless it names another server."""
+    logo = studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
     if studio.logo_name is not None:
-        return logo_path(studio.slug, studio.logo_name)
-    return studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
+        logo = logo_path(studio.slug, studio.logo_name)
+    return {"logo": logo, "initials": initials, "colour": studio.primary_color}
 
 
 def _page(template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
@@ -111,19 +100,16 @@ def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
     return tuple(headers)
 
 
-class Problem(NamedTuple):
-    """Why a form is shown again: what is wrong with each field, and a message about all of it."""
-
-    errors: Mapping[str, str]
-    message: str = ""
-
-
-async def show(connection: Connection, opened: Opened, posted: Posted, problem: Problem) -> Answer:
-    """Show the form as it was sent."""
-    errors, message = problem
+async def show(
+    connection: Connection, opened: Opened, posted: Posted, errors: Mapping[str, str], message: str
+) -> Answer:
+    """Show the form as it was sent, with what is wrong with each field, and a message about all of it."""
     known = Known(posted, errors, await uploads_of(connection, opened, posted))
-    values = _values(opened, known) | {"token": _token(opened, posted), "message": message}
-    html = form_html(opened, values)
+    # While the posted token is valid, it stays: a new one would restart the minimum wait.
+    secret, form, token = opened.studio.link_secret, opened.form, posted.token
+    if not token or bot_protection.token_suspicion(secret, form.id, token, form.now) is not None:
+        token = new_token(opened)
+    html = form_html(opened, _values(opened, known) | {"token": token, "message": message})
     return Answer(422 if errors else 200, html.encode(), _form_headers(opened))
 
 
@@ -167,9 +153,9 @@ def _values(opened: Opened, known: Known) -> dict[str, object]:
         "step": posted.step,
         "reachable": reachable,
         "place": reachable.index(posted.step) if posted.step in reachable else 0,
-        "headings": steps_in_words(steps),
+        "headings": [next((each.label for each in step if each.kind == "section_break"), "") for step in steps],
         "shown": [input_name(each) for each in sorted(visible)],
-        "faults": _summary(steps, known.errors),
+        "faults": [view for step in steps for view in step if view.name in known.errors],
         "wait": bot_protection.MIN_SECONDS + 1,
     }
 
@@ -180,17 +166,5 @@ async def uploads_of(connection: Connection, opened: Opened, posted: Posted) -> 
     return await storage.kept_uploads(connection, opened.access, opened.form.id, named) if named else {}
 
 
-def _token(opened: Opened, posted: Posted) -> str:
-    """Return the posted token while it is valid, else a new one; a new one would restart the minimum wait."""
-    secret, form = opened.studio.link_secret, opened.form
-    if posted.token and bot_protection.token_suspicion(secret, form.id, posted.token, form.now) is None:
-        return posted.token
-    return new_token(opened)
-
-
 def new_token(opened: Opened) -> str:
     return make_token(opened.studio.link_secret, opened.form.id, opened.form.now)
-
-
-def _summary(steps: list[list[FieldView]], errors: Mapping[str, str]) -> list[FieldView]:
-    return [view for step in steps for view in step if view.name in errors]

@@ -51,17 +51,20 @@ def read_posted(plan: Plan, pairs: Pairs) -> Posted:
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
+    step = _one(values, "step")
     posted = Posted(
         email=_one(values, EMAIL),
         name=cleaned_name(_one(values, NAME)),
         action=_one(values, "action") or "send",
-        step=_step(_one(values, "step"), len(plan.steps)),
+        step=min(int(step), len(plan.steps) - 1) if step.isascii() and step.isdigit() and len(step) < 5 else 0,
         shown=frozenset(values.get("shown", ())),
         token=_one(values, "token"),
         trap=_one(values, "website"),
     )
     for each in plan.fields:
-        _read(each, values, posted)
+        answer = _READERS.get(str(each.get("type")), _line)(each, values, posted)
+        if answer:
+            posted.answers[str(each.get("key"))] = answer
     return posted
 
 
@@ -72,31 +75,20 @@ def submitter(contact: Contact, posted: Posted) -> tuple[str, str | None]:
     return str(email), cleaned_name(own if contact.name_keys else posted.name) or None
 
 
-def _read(each: Field, values: Values, posted: Posted) -> None:
-    key, kind = str(each.get("key")), each.get("type")
-    answer = _READERS.get(str(kind), _line)(each, values, posted)
-    if answer:
-        posted.answers[key] = answer
-
-
 def _one(values: Values, name: str) -> str:
     return values.get(name, [""])[-1].strip()
-
-
-def _step(text: str, steps: int) -> int:
-    return min(int(text), steps - 1) if text.isascii() and text.isdigit() and len(text) < 5 else 0
 
 
 def _line(each: Field, values: Values, _posted: Posted) -> str:
     return _one(values, input_name(str(each.get("key"))))
 
 
-def _text(each: Field, values: Values, _posted: Posted) -> str:
-    return _one(values, input_name(str(each.get("key")))).replace("\r\n", "\n").replace("\r", "\n")
+def _text(each: Field, values: Values, posted: Posted) -> str:
+    return _line(each, values, posted).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _box(each: Field, values: Values, _posted: Posted) -> str:
-    return "true" if _one(values, input_name(str(each.get("key")))) == "true" else ""
+def _box(each: Field, values: Values, posted: Posted) -> str:
+    return "true" if _line(each, values, posted) == "true" else ""
 
 
 def _several(each: Field, values: Values, _posted: Posted) -> list[str]:

@@ -5,7 +5,7 @@ With JavaScript, the page requests the result as JSON and stays open. Without it
 that an answer has made visible is shown first, and is not reported as an error before it has been seen.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from studiogate.flows.forms import submit as flow
 from studiogate.flows.forms.submit import BAD_EMAIL, SubmissionToStore
 from studiogate.hosted import bot_protection, messages, pages, posted_form
 from studiogate.hosted.bot_protection import Suspicion
-from studiogate.hosted.messages import Reason, notice, reason_of
+from studiogate.hosted.messages import NoticeReason, notice, reason_of
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import Posted, input_name, read_posted, submitter
 from studiogate.hosted.steps import EMAIL, answered
@@ -79,11 +79,16 @@ class Sending:
             return await self._show(opened.plan.step_before(posted.step, posted.answers))
         unseen = self._unseen()
         if unseen and not self._request.wants_json:
-            errors = self._but_for(unseen, await self._errors(posted.step))
+            names = {input_name(key) for key in unseen}
+            errors = {name: text for name, text in (await self._errors(posted.step)).items() if name not in names}
             return await self._show(min(map(opened.plan.step_of, unseen)), errors | self._receiver.errors, MORE)
-        if posted.action == "next":
-            return await self._next()
-        return await self._submit()
+        if posted.action != "next":
+            return await self._submit()
+        found = await self._errors(posted.step)
+        if found:
+            return await self._refused(found)
+        step = opened.plan.next_step(posted.step, posted.answers)
+        return as_json(200, {"step": step}) if self._request.wants_json else await self._show(step)
 
     async def _suspected(self, suspicion: Suspicion) -> Answer:
         opened, token = self._opened, self.posted.token
@@ -109,11 +114,6 @@ class Sending:
             if key in visible and input_name(key) not in self.posted.shown and self._opened.plan.step_of(key) <= last
         ]
 
-    @staticmethod
-    def _but_for(keys: Iterable[str], errors: dict[str, str]) -> dict[str, str]:
-        names = {input_name(key) for key in keys}
-        return {name: text for name, text in errors.items() if name not in names}
-
     async def _errors(self, last_step: int) -> dict[str, str]:
         """Return the errors in all steps up to the given one, by input name."""
         opened, posted = self._opened, self.posted
@@ -127,13 +127,6 @@ class Sending:
         said = messages.messages(opened.plan, faults, opened.plan.contact.email_key)
         within = {EMAIL, *(input_name(str(f.get("key"))) for step in opened.plan.steps[: last_step + 1] for f in step)}
         return {name: text for name, text in said.items() if name in within} | self._receiver.errors
-
-    async def _next(self) -> Answer:
-        errors = await self._errors(self.posted.step)
-        if errors:
-            return await self._refused(errors)
-        step = self._opened.plan.next_step(self.posted.step, self.posted.answers)
-        return as_json(200, {"step": step}) if self._request.wants_json else await self._show(step)
 
     async def _submit(self) -> Answer:
         opened, posted = self._opened, self.posted
@@ -151,10 +144,6 @@ class Sending:
         if isinstance(outcome, Refusal):
             return await self._not_taken(outcome)
         self._runtime.sequencer.kick(opened.access.studio_id)
-        return self._done()
-
-    def _done(self) -> Answer:
-        opened = self._opened
         url = opened.form.settings.redirect_url
         location = url if url and not opened.embedded else replace(opened, link="").address("/done")
         return as_json(201, {"location": location}) if self._request.wants_json else see_other(location)
@@ -164,9 +153,9 @@ class Sending:
         if refusal.code is Code.VALIDATION_ERROR:
             said = messages.messages(opened.plan, refusal.faults, opened.plan.contact.email_key)
             return await self._refused(said or {"": messages.GENERIC})
-        reason = reason_of(refusal.details["reason"]) if "reason" in refusal.details else Reason.CLOSED_NOW
+        reason = reason_of(refusal.details["reason"]) if "reason" in refusal.details else NoticeReason.CLOSED_NOW
         # The form was open when the request began and closed before the answers were stored.
-        reason = Reason.CLOSED_NOW if reason in (Reason.ARCHIVED, Reason.CLOSED) else reason
+        reason = NoticeReason.CLOSED_NOW if reason in (NoticeReason.ARCHIVED, NoticeReason.CLOSED) else reason
         shown = notice(reason, opened.studio, opened.form)
         await self.discard()
         return pages.notice_page(self._request, shown, embedded=opened.embedded)
@@ -181,5 +170,4 @@ class Sending:
     async def _show(self, step: int, errors: dict[str, str] | None = None, message: str = "") -> Answer:
         self.posted.step = step
         async with self._runtime.database.connection() as connection:
-            problem = pages.Problem(errors or {}, message)
-            return await pages.show(connection, self._opened, self.posted, problem)
+            return await pages.show(connection, self._opened, self.posted, errors or {}, message)

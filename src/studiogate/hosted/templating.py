@@ -19,7 +19,6 @@ THEMES = Themes(PREFIX, tinted_page=True)
 
 
 def find(path: str, *, zipped: bool) -> Answer | None:
-    """Return the asset at an address, or None if there is none."""
     if path == EMBED:
         # Other sites' pages contain this address, so it cannot include a hash; browsers cache it for 5 minutes only.
         return ASSETS.answer("embed.js", (b"cache-control", b"public, max-age=300"), zipped=zipped)
@@ -40,7 +39,6 @@ def render(template: str, values: dict[str, object]) -> str:
 
 
 def render_field(view: object) -> Markup:
-    """Return the HTML of one field of a form."""
     show: Any = vars(_templates.get_template("fields.html").module)["show"]
     html: Markup = show(view)
     return html

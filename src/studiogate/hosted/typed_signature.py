@@ -47,29 +47,19 @@ def signature_of(typed: str) -> str | None:
 
 def _rows(name: str) -> list[bytes]:
     """Return the rows of pixels, one byte per pixel; each row of a letter is shifted further than the one below it."""
-    columns = [column for letter in _letters(name) for column in (*_glyph(letter), 0)]
+    letters = (each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
+    places = [ord(each) - ord(" ") for each in letters]
+    glyphs = [_FONT[each * 5 : each * 5 + 5] if 0 <= each < len(_FONT) // 5 else FRAME for each in places]
+    columns = [column for glyph in glyphs for column in (*glyph, 0)]
     width = len(columns) + 2 * MARGIN + ROWS // 2
     rows = [bytearray([PAPER]) * (width * SCALE) for _ in range((ROWS + 2 * MARGIN) * SCALE)]
     for index, column in enumerate(columns):
         for bit in range(ROWS):
             if column >> bit & 1:
-                _dot(rows, MARGIN + index, MARGIN + bit, (ROWS - bit) * SCALE // 2)
+                start = (MARGIN + index) * SCALE + (ROWS - bit) * SCALE // 2
+                for row in rows[(MARGIN + bit) * SCALE : (MARGIN + bit + 1) * SCALE]:
+                    row[start : start + SCALE] = bytes([INK]) * SCALE
     return [bytes(row) for row in rows]
-
-
-def _dot(rows: Sequence[bytearray], left: int, top: int, lean: int) -> None:
-    start = left * SCALE + lean
-    for row in rows[top * SCALE : (top + 1) * SCALE]:
-        row[start : start + SCALE] = bytes([INK]) * SCALE
-
-
-def _letters(name: str) -> str:
-    return "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
-
-
-def _glyph(letter: str) -> bytes:
-    place = ord(letter) - ord(" ")
-    return _FONT[place * 5 : place * 5 + 5] if 0 <= place < len(_FONT) // 5 else FRAME
 
 
 def _png(rows: Sequence[bytes], text: str) -> bytes:
@@ -78,8 +68,6 @@ def _png(rows: Sequence[bytes], text: str) -> bytes:
     note = b"Signature\0\0\0\0\0" + text.encode("utf-8", "replace")
     pixels = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
     chunks = ((b"IHDR", header), (b"PLTE", palette), (b"iTXt", note), (b"IDAT", pixels), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*each) for each in chunks)
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
+    )

@@ -9,7 +9,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
 from studiogate.hosted import bot_protection, pages, posted_form
-from studiogate.hosted.messages import Notice, NoticeError, Reason, size_in_words
+from studiogate.hosted.messages import Notice, NoticeError, NoticeReason, size_in_words
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import input_name
 from studiogate.runtime import Runtime
@@ -48,13 +48,12 @@ class Receiver:
         self.errors: dict[str, str] = {}
 
     async def take(self, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
-        """Store a file part of a posted form."""
         prefix, _, quoted = name.partition(".")
         key = unquote(quoted)
         if prefix != "u":
             return
         if not self._may_take():
-            raise NoticeError(Reason.TOO_MANY)
+            raise NoticeError(NoticeReason.TOO_MANY)
         outcome = await self.store(key, filename, content)
         if isinstance(outcome, Refusal):
             self.errors[input_name(key)] = f"{filename[:80]}: {in_words(outcome)}"
@@ -117,7 +116,7 @@ def _refused(request: Request, opened: Opened, status: int, text: str) -> Answer
     """Return a refusal as JSON for our own script, otherwise as a page."""
     if request.wants_json:
         return as_json(status, {"message": text})
-    problem = Notice(Reason.BROKEN, status, "alert", "The file was not uploaded", text, opened.studio)
+    problem = Notice(status, "alert", "The file was not uploaded", text, studio=opened.studio)
     return pages.notice_page(request, problem, embedded=opened.embedded)
 
 

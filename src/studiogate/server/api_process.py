@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import structlog
 import uvicorn
@@ -21,7 +21,7 @@ from studiogate.console.app import ConsoleApp
 from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.runtime import Runtime
 from studiogate.server import quick_start, service_account
-from studiogate.server.http_server import AdminApp, QuietServer, server_config
+from studiogate.server.http_server import QuietServer, health_on, server_config
 from studiogate.telemetry import metrics
 from studiogate.web.body import Receive
 from studiogate.web.limits import Buckets
@@ -78,13 +78,6 @@ def main() -> None:
         runner.run(_serve(settings, options, ending))
 
 
-class Collected(NamedTuple):
-    """What requests leave in memory, to be written now and then."""
-
-    what: str
-    flush: Callable[[], Awaitable[None]]
-
-
 class Ending:
     """SIGTERM starts a drain at any time; SIGUSR1, SIGINT or a second signal ends the wait for proxies to notice."""
 
@@ -113,9 +106,9 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     if ending.asked:
         return
     app.partners.health.sample = lambda: _sample(runtime, server)
-    admin, serving_admin = _start_admin(app.partners, options.admin, settings.public_url)
-    last_use = Collected("last use of keys", app.partners.authenticator.flush_last_use)
-    request_log = Collected("requests of keys", app.partners.request_log.flush)
+    admin = None if options.admin is None else socket.socket(fileno=options.admin)
+    last_use = partial(_write, "last use of keys", app.partners.authenticator.flush_last_use)
+    request_log = partial(_write, "requests of keys", app.partners.request_log.flush)
     background = [
         asyncio.create_task(each)
         for each in (
@@ -127,26 +120,15 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
         )
     ]
     try:
-        await server.serve(sockets=[socket.socket(fileno=options.socket)])
+        # Until all requests are answered, so that the drain can be observed.
+        async with health_on(admin, app.partners.health, settings.public_url):
+            await server.serve(sockets=[socket.socket(fileno=options.socket)])
     finally:
         for task in background:
             task.cancel()
-        await _write(last_use)
-        await _write(request_log)
-        if admin is not None and serving_admin is not None:
-            admin.should_exit = True
-            await serving_admin
+        await last_use()
+        await request_log()
         await runtime.close()
-
-
-def _start_admin(
-    app: PartnerApp, descriptor: int | None, public_url: str | None
-) -> tuple[uvicorn.Server | None, "asyncio.Task[None] | None"]:
-    """Serve health on the admin port until all requests are answered, so that the drain can be observed."""
-    if descriptor is None:
-        return None, None
-    server = QuietServer(server_config(AdminApp(app.health, public_url), public_url))
-    return server, asyncio.create_task(server.serve(sockets=[socket.socket(fileno=descriptor)]))
 
 
 async def _wait_at(gate: int, ending: Ending) -> None:
@@ -183,18 +165,18 @@ async def _drain(server: uvicorn.Server, runtime: Runtime, app: PartnerApp, endi
     runtime.event_listeners.release_all()
 
 
-async def _write_every(seconds: float, collected: Collected) -> None:
+async def _write_every(seconds: float, write: Callable[[], Awaitable[None]]) -> None:
     while True:
         await asyncio.sleep(seconds)
-        await _write(collected)
+        await write()
 
 
-async def _write(collected: Collected) -> None:
+async def _write(what: str, flush: Callable[[], Awaitable[None]]) -> None:
     """Write what was collected in memory. What the database cannot take now is dropped."""
     try:
-        await collected.flush()
+        await flush()
     except Exception as error:
-        log.warning("dropped", what=collected.what, problem=telemetry.problem_of(error))
+        log.warning("dropped", what=what, problem=telemetry.problem_of(error))
 
 
 async def _sample_forever(app: PartnerApp) -> None:
@@ -205,7 +187,11 @@ async def _sample_forever(app: PartnerApp) -> None:
 
 def _sample(runtime: Runtime, server: uvicorn.Server) -> None:
     metrics.sample_process("api")
-    metrics.sample_pool(*runtime.database.use)
+    size, opened, idle, queued = runtime.database.use
+    metrics.DATABASE_POOL_SIZE.set(size)
+    metrics.DATABASE_CONNECTIONS.labels("idle").set(idle)
+    metrics.DATABASE_CONNECTIONS.labels("in_use").set(opened - idle)
+    metrics.DATABASE_QUEUE.set(queued)
     metrics.CLASS_QUEUE.set(runtime.bookings.waiting)
     metrics.HTTP_CONNECTIONS.set(len(server.server_state.connections))
 

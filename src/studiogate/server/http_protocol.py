@@ -35,8 +35,6 @@ EVERY_METHOD: Header = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT
 
 
 class BoundedProtocol(TimedProtocol):
-    """One connection."""
-
     public_url: str | None = None
 
     def __init__(self, *arguments: object, **options: object) -> None:
@@ -98,8 +96,10 @@ class BoundedProtocol(TimedProtocol):
         elif self._in_head:
             if self._head_bytes:
                 self._wait(http_timeouts.HEAD_SECONDS)
-            elif not self._answers_are_due:
-                self._wait_for_next()
+            elif not self._answers_are_due and self.timeout_keep_alive_task is None:
+                # Start the timer for the next request where uvicorn does not: after the rest of a body.
+                seconds, ended = self.timeout_keep_alive, self.timeout_keep_alive_handler
+                self.timeout_keep_alive_task = self.loop.call_later(seconds, ended)
 
     def _end_of_slice(self, data: bytes, start: int) -> int:
         """Return where the current head or body ends, or the end of the data if it is incomplete."""
@@ -123,17 +123,14 @@ class BoundedProtocol(TimedProtocol):
         if self.pipeline:
             self._ahead += len(piece)
         if self._in_head:
-            self._feed_head(piece)
+            self._head_bytes += len(piece)
+            if self._head_bytes > MAX_HEAD:
+                self.send_400_response("The headers are too large.")
+            else:
+                super().data_received(piece)  # type: ignore[arg-type]  # the parser takes any buffer
         else:
             self._feed_body(piece)
         self._tail = (self._tail + bytes(piece[-3:]))[-3:] if self._in_head and self._head_bytes else b""
-
-    def _feed_head(self, piece: bytes | memoryview) -> None:
-        self._head_bytes += len(piece)
-        if self._head_bytes > MAX_HEAD:
-            self.send_400_response("The headers are too large.")
-        else:
-            super().data_received(piece)  # type: ignore[arg-type]  # the parser takes any buffer
 
     def _feed_body(self, piece: bytes | memoryview) -> None:
         before = self._body_bytes
@@ -156,8 +153,10 @@ class BoundedProtocol(TimedProtocol):
             self._head_bytes = 1
 
     def on_headers_complete(self) -> None:
-        if self._began_in_body and _size(self.url, self.headers) > MAX_HEAD:
-            raise ValueError("the headers are too large")  # the parser turns it into its own error
+        if self._began_in_body:
+            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if size > MAX_HEAD:
+                raise ValueError("the headers are too large")  # the parser turns it into its own error
         self._in_head = False
         self._body_left, self._body_bytes, self._framing_bytes = UNKNOWN, 0, 0
         self._stop_waiting()
@@ -256,7 +255,3 @@ def _length_of_body(headers: list[Header]) -> int | None:
         if name == b"transfer-encoding":
             return None
     return 0
-
-
-def _size(url: bytes, headers: list[Header]) -> int:
-    return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)

@@ -1,7 +1,9 @@
 """The uvicorn servers of our processes, and the application of the admin port: health and metrics."""
 
+import asyncio
 import contextlib
-from collections.abc import Generator
+import socket
+from collections.abc import AsyncIterator, Generator
 from typing import Any
 
 import uvicorn
@@ -44,9 +46,6 @@ def server_config(app: Any, public_url: str | None = None) -> uvicorn.Config:
     )
 
 
-METHODS = (b"allow", b"GET, HEAD")
-
-
 class AdminApp:
     """Serves health and metrics. Probes arrive every few seconds, so they are not logged."""
 
@@ -67,5 +66,20 @@ class AdminApp:
         if page is None:
             return refused(Refusal(Code.NOT_FOUND), request_id)
         if request.method not in READS:
-            return refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, METHODS)
+            return refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, (b"allow", b"GET, HEAD"))
         return await page(request_id)
+
+
+@contextlib.asynccontextmanager
+async def health_on(admin: socket.socket | None, health: Health, public_url: str | None) -> AsyncIterator[None]:
+    """Serve health and metrics on the admin port, if there is one, while the block runs."""
+    if admin is None:
+        yield
+        return
+    server = QuietServer(server_config(AdminApp(health, public_url), public_url))
+    serving = asyncio.create_task(server.serve(sockets=[admin]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving

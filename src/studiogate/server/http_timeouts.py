@@ -65,13 +65,6 @@ class TimedProtocol(HttpToolsProtocol):
         elif self._final_bytes is None:
             self._final_bytes = b""
 
-    def _wait_for_next(self) -> None:
-        """Start the timer for the next request where uvicorn does not: after the rest of a body."""
-        if self.timeout_keep_alive_task is None:
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
-
     def _stop_keep_alive_timer(self) -> None:
         """Stop uvicorn's timer. Only this file uses a private method of uvicorn."""
         self._unset_keepalive_if_required()

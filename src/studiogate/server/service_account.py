@@ -134,15 +134,11 @@ def make_private(folder: Path, account: Account | None) -> None:
     elif found.st_uid != uid or not stat.S_ISDIR(found.st_mode):
         raise AccountError(f"{folder} belongs to user {found.st_uid}, not {uid}: run as that user or move it.")
     elif account:
-        _take_over_folders_of_root(folder, account)
+        # A command run by root may have left folders inside.
+        for parent, names, _ in os.walk(folder):
+            for name in [each for each in names if Path(parent, each).lstat().st_uid == 0]:
+                change_owner(Path(parent, name), account)
     folder.chmod(0o700)
-
-
-def _take_over_folders_of_root(folder: Path, account: Account) -> None:
-    """Give folders inside that a command run by root has left behind to the account, with their content."""
-    for parent, names, _ in os.walk(folder):
-        for name in [each for each in names if Path(parent, each).lstat().st_uid == 0]:
-            change_owner(Path(parent, name), account)
 
 
 def change_owner(path: Path, account: Account) -> None:
@@ -173,16 +169,11 @@ def become(option: str) -> None:
     os.setgid(gid)
     os.setuid(uid)
     os.umask(0o077)
-    os.environ["HOME"] = _home(uid)
-
-
-def _home(uid: int) -> str:
-    """Return the home of the user that this process runs as; the root folder, which is open to all, if it has none."""
+    os.environ["HOME"] = "/"  # is open to all
     with suppress(KeyError):
         home = pwd.getpwuid(uid).pw_dir
         if os.access(home, os.X_OK):
-            return home
-    return "/"
+            os.environ["HOME"] = home
 
 
 def prepared_account(settings: Settings) -> Account | None:
@@ -242,7 +233,8 @@ def drop(option: str | None, *packages: str) -> None:
     if option is None:
         return
     for package in packages:
-        _import_all(package)
+        for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+            import_module(module.name)
     for name in USED_LATER:
         import_module(name)
     migrate.migrations()
@@ -252,8 +244,3 @@ def drop(option: str | None, *packages: str) -> None:
         uid, gid = map(int, option.split(":"))
         change_owner(Path(metrics), Account("", uid, gid))
     become(option)
-
-
-def _import_all(package: str) -> None:
-    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
-        import_module(module.name)

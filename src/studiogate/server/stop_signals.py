@@ -116,5 +116,4 @@ class StopSignals:
 
 @cache
 def of_this_process() -> StopSignals:
-    """Return the one object that records the signals of this process."""
     return StopSignals()

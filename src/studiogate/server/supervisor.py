@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from studiogate import telemetry
-from studiogate.server.service_account import Account, change_owner, prepared_account, reaches
+from studiogate.server.service_account import change_owner, prepared_account, reaches
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
 from studiogate.web.limits import Buckets
@@ -52,13 +52,6 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _run_folder(account: Account | None) -> "tempfile.TemporaryDirectory[str]":
-    """Create the folder that the processes share while they run, where the account can reach it."""
-    place = tempfile.gettempdir()
-    reachable = reaches(account, Path(place, "any"))
-    return tempfile.TemporaryDirectory(prefix="studiogate-", dir=place if reachable else "/tmp")  # noqa: S108 # nosec B108
-
-
 @dataclass
 class Child:
     """One process that must run; the pause before a restart grows with each death."""
@@ -86,7 +79,10 @@ class Supervisor:
         self._children: list[Child] = []
         self._sockets: list[socket.socket] = []
         self._account = prepared_account(settings)
-        self._run_folder = _run_folder(self._account)
+        # Shared by the processes while they run, where the account can reach it.
+        reachable = reaches(self._account, Path(tempfile.gettempdir(), "any"))
+        place = tempfile.gettempdir() if reachable else "/tmp"  # noqa: S108 # nosec B108
+        self._run_folder = tempfile.TemporaryDirectory(prefix="studiogate-", dir=place)
         self._lifeline, self._gate, self._alarm, self._ready = os.pipe(), os.pipe(), os.pipe(), os.pipe()
         self._gate_is_open = False
         self._has_head_start = False

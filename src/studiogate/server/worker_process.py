@@ -4,8 +4,6 @@ import argparse
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import structlog
 import uvloop
@@ -15,7 +13,7 @@ from studiogate import telemetry
 from studiogate.api.health import Health
 from studiogate.runtime import Runtime
 from studiogate.server import quick_start, service_account
-from studiogate.server.http_server import AdminApp, QuietServer, server_config
+from studiogate.server.http_server import health_on, server_config
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
 from studiogate.telemetry import metrics
@@ -64,27 +62,12 @@ async def work(settings: Settings, signals: StopSignals, admin: socket.socket | 
     loop.add_reader(lifeline, stop.set)
     runtime = Runtime.open(settings)
     health = Health(runtime.database, lambda: metrics.sample_process("worker"))
-    async with _health_on(admin, health, settings.public_url):
+    async with health_on(admin, health, settings.public_url):
         try:
             await _run_jobs(runtime, health, stop)
         finally:
             loop.remove_reader(signals)
             await runtime.close()
-
-
-@asynccontextmanager
-async def _health_on(admin: socket.socket | None, health: Health, public_url: str | None) -> AsyncIterator[None]:
-    """Serve health and metrics on the admin port, if there is one, while the block runs."""
-    if admin is None:
-        yield
-        return
-    server = QuietServer(server_config(AdminApp(health, public_url), public_url))
-    serving = asyncio.create_task(server.serve(sockets=[admin]))
-    try:
-        yield
-    finally:
-        server.should_exit = True
-        await serving
 
 
 async def _run_jobs(runtime: Runtime, health: Health, stop: asyncio.Event) -> None:

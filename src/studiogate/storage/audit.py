@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
-from studiogate.domain.audit import DAYS_KEPT, changed_fields
+from studiogate.domain.audit import changed_fields
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement, new_id
 
@@ -73,8 +73,6 @@ INSERT_SELECTED = """
 
 
 class Subject(NamedTuple):
-    """What an entry is about."""
-
     kind: str
     id: UUID
 
@@ -171,42 +169,12 @@ async def list_entries(
     connection: Connection, access: Access, subject_id: UUID | None, before: UUID | None, limit: int
 ) -> list[Record]:
     """Return the newest entries, of one subject or of all; ``before`` is the last entry of the previous page."""
-    rows: list[Record] = await connection.fetch(
-        """
+    statement = """
         select id, occurred_at, channel, actor_name, address, action, subject_type, subject_id,
                changes::text as changes, reason
         from audit_log
         where studio_id = $1 and ($2::uuid is null or subject_id = $2)
           and ($3::uuid is null or (occurred_at, id) < (
                select b.occurred_at, b.id from audit_log b where b.studio_id = $1 and b.id = $3))
-        order by occurred_at desc, id desc limit $4""",
-        access.studio_id,
-        subject_id,
-        before,
-        limit,
-    )
-    return rows
-
-
-async def studios_with_old_entries(connection: Connection) -> list[UUID]:
-    """Return the studios with entries to delete. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        f"""
-        select s.studio_id from studios s where exists (
-            select from audit_log a
-            where a.studio_id = s.studio_id and a.occurred_at <= now() - interval '{DAYS_KEPT} days')"""
-    )
-    return [row["studio_id"] for row in rows]
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of old entries; return how many."""
-    status: str = await connection.execute(
-        f"""
-        delete from audit_log where studio_id = $1 and id in (
-            select id from audit_log
-            where studio_id = $1 and occurred_at <= now() - interval '{DAYS_KEPT} days' limit $2)""",
-        access.studio_id,
-        at_most,
-    )
-    return int(status.rpartition(" ")[2])
+        order by occurred_at desc, id desc limit $4"""
+    return await connection.fetch(statement, access.studio_id, subject_id, before, limit)

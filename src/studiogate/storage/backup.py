@@ -17,24 +17,6 @@ TABLES = """
                  where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid) as parents
     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by c.relname"""
 
-# Indexes of constraints stay: foreign keys and the order of rows need them.
-DERIVED = """
-    select format('drop index %s', i.indexrelid::regclass) as removal, pg_get_indexdef(i.indexrelid) as definition,
-           1 as part
-    from pg_index i join pg_class t on t.oid = i.indrelid
-    where t.relnamespace = 'public'::regnamespace and t.relkind = 'r'
-      and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
-    union all
-    select format('alter table %s drop constraint %I', k.conrelid::regclass, k.conname),
-           format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid)),
-           2
-    from pg_constraint k where k.connamespace = 'public'::regnamespace and k.contype = 'f'
-    order by part, definition"""
-
-SEQUENCES = """
-    select sequencename::text as name, last_value from pg_sequences
-    where schemaname = 'public' and last_value is not null"""
-
 
 class Table(NamedTuple):
     name: str
@@ -77,7 +59,10 @@ async def applied_migrations(connection: Connection) -> dict[str, str]:
 
 
 async def sequences(connection: Connection) -> dict[str, int]:
-    return {row["name"]: row["last_value"] for row in await connection.fetch(SEQUENCES)}
+    statement = """
+        select sequencename::text as name, last_value from pg_sequences
+        where schemaname = 'public' and last_value is not null"""
+    return {row["name"]: row["last_value"] for row in await connection.fetch(statement)}
 
 
 async def set_sequence(connection: Connection, name: str, value: int) -> None:
@@ -117,7 +102,20 @@ async def copy_in(connection: Connection, table: Table, chunks: AsyncIterator[by
 async def remove_derived(connection: Connection) -> list[str]:
     """Remove foreign keys and indexes from empty tables; return the statements that create them anew, indexes first.
     Checked and built for whole tables, they cost a fraction of what they cost row by row."""
-    rows = await connection.fetch(DERIVED)
+    # Indexes of constraints stay: foreign keys and the order of rows need them.
+    statement = """
+    select format('drop index %s', i.indexrelid::regclass) as removal, pg_get_indexdef(i.indexrelid) as definition,
+           1 as part
+    from pg_index i join pg_class t on t.oid = i.indrelid
+    where t.relnamespace = 'public'::regnamespace and t.relkind = 'r'
+      and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
+    union all
+    select format('alter table %s drop constraint %I', k.conrelid::regclass, k.conname),
+           format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid)),
+           2
+    from pg_constraint k where k.connamespace = 'public'::regnamespace and k.contype = 'f'
+    order by part, definition"""
+    rows = await connection.fetch(statement)
     for row in rows:
         await connection.execute(row["removal"])
     return [row["definition"] for row in rows]

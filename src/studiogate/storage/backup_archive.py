@@ -58,12 +58,9 @@ class ArchiveWriter:
         self._tar.addfile(member, content)
 
     def finish(self) -> None:
-        self._add_checksums()
-        self._tar.close()
-
-    def _add_checksums(self) -> None:
         content = json.dumps(self._checksums).encode()
         self._add(CHECKSUMS, len(content), io.BytesIO(content))
+        self._tar.close()
 
 
 class _Hashing:
@@ -107,7 +104,8 @@ class ArchiveReader:
                 if stream is None:
                     raise DamagedBackupError(f"it holds {info.name!r}, which is no part of a backup")
                 if info.name == CHECKSUMS:
-                    self._compare(json.loads(stream.read()))
+                    if json.loads(stream.read()) != self._found:
+                        raise DamagedBackupError("it was changed after it was written (its checksums do not fit)")
                     while self._gzip.read(PART_BYTES):
                         pass
                     return
@@ -117,10 +115,6 @@ class ArchiveReader:
                     pass
                 self._found[info.name] = hashing.digest.hexdigest()
             raise DamagedBackupError("it was changed or cut short after it was written")
-
-    def _compare(self, expected: Any) -> None:
-        if expected != self._found:
-            raise DamagedBackupError("it was changed after it was written (its checksums do not fit)")
 
 
 def verify(file: IO[bytes]) -> None:

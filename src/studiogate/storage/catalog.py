@@ -11,7 +11,7 @@ from studiogate.domain.memberships import Interval
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.paging import Filter, Resource, read_one, read_page
+from studiogate.storage.paging import Filter, Resource, read_page
 from studiogate.storage.status_lists import CHANGEABLE
 
 # $2 is the permitted locations, null for an unrestricted key: a price that is limited to others is left out.
@@ -58,10 +58,6 @@ async def list_products(connection: Connection, access: Access, page: PageReques
     return await read_page(connection, access, PRODUCT, page, filters=[Filter("d.active = {}", active)])
 
 
-async def read_product(connection: Connection, access: Access, product_id: str) -> str | None:
-    return await read_one(connection, access, PRODUCT, product_id)
-
-
 # The locations to which prices and their products are limited (none: they are sold everywhere), and the class types to
 # which the products are.
 PRICE_LIMITS = """
@@ -84,55 +80,23 @@ class PriceLimits(NamedTuple):
 async def price_limits(
     connection: Connection, access: Access, product_ids: Sequence[UUID]
 ) -> Mapping[UUID, PriceLimits]:
-    """Return the limits of all prices of some products."""
     rows = await connection.fetch(PRICE_LIMITS, access.studio_id, list(product_ids))
     return {row[0]: PriceLimits(*row[1:]) for row in rows}
 
 
 # Changes. A product's row is locked before its prices and limits are read or written.
 
-LOCK_PRODUCT = "select id from products where studio_id = $1 and id = $2 for no key update"
-
-READ_PRODUCT = """
-    select d.id, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,
-           array(select o.location_id from product_locations o
-                 where o.studio_id = $1 and o.product_id = d.id order by 1) as location_ids,
-           array(select o.class_type_id from product_class_types o
-                 where o.studio_id = $1 and o.product_id = d.id order by 1) as class_type_ids
-    from products d where d.studio_id = $1 and d.id = $2"""
-
-READ_PRICES = """
-    select p.id, p.product_id, p.amount, p.currency, p."interval", p."default", p.active, p.created_at,
-           array(select o.location_id from price_locations o
-                 where o.studio_id = $1 and o.price_id = p.id order by 1) as location_ids
-    from prices p where p.studio_id = $1 and p.product_id = $2 order by p.created_at, p.id"""
-
-INSERT_PRODUCT = """
-    insert into products (studio_id, id, key, name, product_type, active, client_visible, credits_granted)
-    values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (studio_id, key) do nothing returning id"""
-
-UPDATE_PRODUCT = """
-    update products set name = $3, product_type = $4, active = $5, client_visible = $6, credits_granted = $7
-    where studio_id = $1 and id = $2"""
-
-INSERT_PRICE = """
-    insert into prices (studio_id, id, product_id, amount, currency, price_type, "interval", "default")
-    values ($1, $2, $3, $4, $5, case when $6::text is null then 'one_time' else 'recurring' end, $6, $7)"""
-
 # A limit is replaced whole. Each statement takes the studio, the row and all its ids.
 REPLACE_LIMITS = {
-    "product_locations": (
-        "delete from product_locations where studio_id = $1 and product_id = $2 and location_id <> all($3::uuid[])",
-        "insert into product_locations select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
-    ),
-    "product_class_types": (
-        "delete from product_class_types where studio_id = $1 and product_id = $2 and class_type_id <> all($3::uuid[])",
-        "insert into product_class_types select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
-    ),
-    "price_locations": (
-        "delete from price_locations where studio_id = $1 and price_id = $2 and location_id <> all($3::uuid[])",
-        "insert into price_locations select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
-    ),
+    f"{owner}_{limit}": (
+        f"delete from {owner}_{limit} where studio_id = $1 and {owner}_id = $2 and {column} <> all($3::uuid[])",
+        f"insert into {owner}_{limit} select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
+    )
+    for owner, limit, column in (
+        ("product", "locations", "location_id"),
+        ("product", "class_types", "class_type_id"),
+        ("price", "locations", "location_id"),
+    )
 }
 KNOWN = {
     "location_ids": "select id from locations where studio_id = $1 and id = any($2::uuid[])",
@@ -152,14 +116,21 @@ COUNT_RENEWING = f"""
 
 
 async def lock_product(connection: Connection, access: Access, product_id: UUID) -> Product | None:
-    """Lock a product and return it, or None if there is none."""
-    if await connection.fetchval(LOCK_PRODUCT, access.studio_id, product_id) is None:
+    statement = "select id from products where studio_id = $1 and id = $2 for no key update"
+    if await connection.fetchval(statement, access.studio_id, product_id) is None:
         return None
     return await find_product(connection, access, product_id)
 
 
 async def find_product(connection: Connection, access: Access, product_id: UUID) -> Product | None:
-    row = await connection.fetchrow(READ_PRODUCT, access.studio_id, product_id)
+    statement = """
+        select d.id, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,
+               array(select o.location_id from product_locations o
+                     where o.studio_id = $1 and o.product_id = d.id order by 1) as location_ids,
+               array(select o.class_type_id from product_class_types o
+                     where o.studio_id = $1 and o.product_id = d.id order by 1) as class_type_ids
+        from products d where d.studio_id = $1 and d.id = $2"""
+    row = await connection.fetchrow(statement, access.studio_id, product_id)
     if row is None:
         return None
     limits = {name: tuple(row[name]) for name in ("location_ids", "class_type_ids")}
@@ -168,7 +139,12 @@ async def find_product(connection: Connection, access: Access, product_id: UUID)
 
 async def prices_of(connection: Connection, access: Access, product_id: UUID) -> list[Price]:
     """Return a product's prices, the oldest first, retired ones included."""
-    rows = await connection.fetch(READ_PRICES, access.studio_id, product_id)
+    statement = """
+        select p.id, p.product_id, p.amount, p.currency, p."interval", p."default", p.active, p.created_at,
+               array(select o.location_id from price_locations o
+                     where o.studio_id = $1 and o.price_id = p.id order by 1) as location_ids
+        from prices p where p.studio_id = $1 and p.product_id = $2 order by p.created_at, p.id"""
+    rows = await connection.fetch(statement, access.studio_id, product_id)
     return [_price(row) for row in rows]
 
 
@@ -178,7 +154,6 @@ def _price(row: Record) -> Price:
 
 
 async def product_of_price(connection: Connection, access: Access, price_id: UUID) -> UUID | None:
-    """Return the product of a price, which never changes."""
     statement = "select product_id from prices where studio_id = $1 and id = $2"
     found: UUID | None = await connection.fetchval(statement, access.studio_id, price_id)
     return found
@@ -191,16 +166,21 @@ async def unknown_ids(connection: Connection, access: Access, name: str, given: 
 
 
 async def insert_product(connection: Connection, access: Access, product: Product) -> bool:
-    """Insert a product; return False if another one has its key."""
     values = product[:7]
-    if await connection.fetchval(INSERT_PRODUCT, access.studio_id, *values) is None:
+    statement = """
+        insert into products (studio_id, id, key, name, product_type, active, client_visible, credits_granted)
+        values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (studio_id, key) do nothing returning id"""
+    if await connection.fetchval(statement, access.studio_id, *values) is None:
         return False
     await _replace_product_limits(connection, access, product)
     return True
 
 
 async def update_product(connection: Connection, access: Access, product: Product) -> None:
-    await connection.execute(UPDATE_PRODUCT, access.studio_id, product.id, *product[2:7])
+    statement = """
+        update products set name = $3, product_type = $4, active = $5, client_visible = $6, credits_granted = $7
+        where studio_id = $1 and id = $2"""
+    await connection.execute(statement, access.studio_id, product.id, *product[2:7])
     await _replace_product_limits(connection, access, product)
 
 
@@ -220,7 +200,10 @@ async def insert_price(
     connection: Connection, access: Access, product_id: UUID, price_id: UUID, price: NewPrice
 ) -> None:
     values = (price.amount, price.currency, price.interval, price.default)
-    await connection.execute(INSERT_PRICE, access.studio_id, price_id, product_id, *values)
+    statement = """
+        insert into prices (studio_id, id, product_id, amount, currency, price_type, "interval", "default")
+        values ($1, $2, $3, $4, $5, case when $6::text is null then 'one_time' else 'recurring' end, $6, $7)"""
+    await connection.execute(statement, access.studio_id, price_id, product_id, *values)
     await _replace_limit(connection, access, "price_locations", price_id, price.location_ids)
 
 
@@ -250,6 +233,4 @@ async def keep_price(connection: Connection, access: Access, price_id: UUID, mem
 
 
 async def count_renewing(connection: Connection, access: Access, price_id: UUID) -> int:
-    """Return how many memberships renew at this price."""
-    found: int = await connection.fetchval(COUNT_RENEWING, access.studio_id, price_id)
-    return found
+    return int(await connection.fetchval(COUNT_RENEWING, access.studio_id, price_id))

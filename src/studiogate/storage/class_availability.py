@@ -6,7 +6,6 @@ changes within a second of its last announcement is marked as due, and is announ
 """
 
 from datetime import timedelta
-from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
 from studiogate.domain.events import EventType
@@ -89,17 +88,3 @@ async def announce(connection: Connection, access: Access) -> int:
 async def keep(connection: Connection, access: Access) -> None:
     """Take the counts of all classes as announced, after the import that creates a studio."""
     await connection.execute(KEEP, access.studio_id)
-
-
-async def studios_with_due(connection: Connection) -> list[UUID]:
-    """Return the studios with classes to look at again. Worker only, all studios."""
-    rows = await connection.fetch("select distinct studio_id from class_availability where due_at <= now()")
-    return [row["studio_id"] for row in rows]
-
-
-async def studios_behind(connection: Connection) -> list[UUID]:
-    """Return the studios whose events a process of an earlier release has numbered. Housekeeping only, all studios."""
-    return [
-        row["studio_id"]
-        for row in await connection.fetch("select studio_id from event_heads where compared < sequence")
-    ]

@@ -23,12 +23,6 @@ DUE = f"""
     (c.status = '{ClassStatus.SCHEDULED}' and c.announced_status <> '{ClassStatus.COMPLETED}' and c.start_time <= now()
      and (c.announced_status = '{ClassStatus.SCHEDULED}' or c.end_time <= now()))"""
 
-# Housekeeping only, all studios. Needs one index probe per studio; a semi-join would read the future classes of all of
-# them.
-STUDIOS_WITH_DUE_CLASSES = f"""
-    select s.studio_id from studios s cross join lateral (
-        select from classes c where c.studio_id = s.studio_id and {DUE} order by c.start_time limit 1) due"""
-
 FACTS = "c.id, c.status, c.announced_status, c.start_time, c.end_time, now() as now"
 
 # Skips classes that a concurrent booking has locked: the next round finds them again.
@@ -37,8 +31,6 @@ LOCK_DUE = f"""
     order by c.start_time, c.id limit $2 for no key update skip locked"""
 
 READ_FACTS = f"select {FACTS} from classes c where c.studio_id = $1 and c.id = any($2::uuid[])"
-
-MARK_ANNOUNCED = "update classes set announced_status = $3 where studio_id = $1 and id = any($2::uuid[])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +50,12 @@ def _clock(row: Record) -> ClassClock:
     return ClassClock(row["id"], announced, stored, row["start_time"], row["end_time"], row["now"])
 
 
-async def studios_with_due_classes(connection: Connection) -> list[UUID]:
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_CLASSES)]
-
-
 async def lock_due(connection: Connection, access: Access, limit: int) -> list[ClassClock]:
     """Lock classes whose status has to be announced, earliest start first, skipping rows that others have locked."""
     return [_clock(row) for row in await connection.fetch(LOCK_DUE, access.studio_id, limit)]
 
 
 async def read_clocks(connection: Connection, access: Access, class_ids: Sequence[UUID]) -> list[ClassClock]:
-    """Return the facts of classes."""
     return [_clock(row) for row in await connection.fetch(READ_FACTS, access.studio_id, list(class_ids))]
 
 
@@ -76,7 +63,8 @@ async def mark_announced(
     connection: Connection, access: Access, class_ids: Sequence[UUID], status: ClassStatus
 ) -> None:
     """Store the announced status. No other column changes, so the ``updated_at`` trigger leaves that column alone."""
-    await connection.execute(MARK_ANNOUNCED, access.studio_id, list(class_ids), status.value)
+    statement = "update classes set announced_status = $3 where studio_id = $1 and id = any($2::uuid[])"
+    await connection.execute(statement, access.studio_id, list(class_ids), status.value)
 
 
 # Events read at once; a reader that is further behind reloads everything.

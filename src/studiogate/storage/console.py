@@ -19,21 +19,7 @@ OWN_STUDIOS = """
     where r.account_id = $1 and r.disabled_at is null order by s.name, s.studio_id"""
 
 
-# Any number will do, as long as it is used for nothing else.
-LOCK_SET_UP = "select pg_advisory_xact_lock(7310000000000001)"
-
-
-FIRST_ROWS = """
-    select (select count(*) from (select from locations where studio_id = $1 limit 100) l),
-           (select count(*) from (select from classes where studio_id = $1 limit 100) c),
-           (select count(*) from (select from members where studio_id = $1 limit 100) m),
-           (select count(*) from (select from staff_roles where studio_id = $1 limit 100) r),
-           (select count(*) from (select from credentials where studio_id = $1 limit 100) k)"""
-
-
 class FirstRows(NamedTuple):
-    """How many rows of each kind a studio has."""
-
     locations: int
     classes: int
     members: int
@@ -50,8 +36,6 @@ class Place(NamedTuple):
 
 
 class OwnStudio(NamedTuple):
-    """A studio of the signed-in person, with their role there."""
-
     id: UUID
     name: str
     role: str
@@ -59,8 +43,7 @@ class OwnStudio(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The studio and the person, as the shell of a page names them. ``locations`` are those that the person's role
-    permits."""
+    """The studio and the person, as a page names them, and the locations that the person's role permits."""
 
     name: str
     slug: str
@@ -85,17 +68,24 @@ async def read_frame(connection: Connection, access: Access, account_id: UUID) -
 
 async def lock_set_up(connection: Connection) -> None:
     """Let only one transaction at a time set up an empty service."""
-    await connection.execute(LOCK_SET_UP)
+    # Any number will do, as long as it is used for nothing else.
+    statement = "select pg_advisory_xact_lock(7310000000000001)"
+    await connection.execute(statement)
 
 
 async def count_first_rows(connection: Connection, access: Access) -> FirstRows:
     """Return what a new studio has by now. Counts stop at a hundred."""
-    row = await connection.fetchrow(FIRST_ROWS, access.studio_id)
+    statement = """
+        select (select count(*) from (select from locations where studio_id = $1 limit 100) l),
+               (select count(*) from (select from classes where studio_id = $1 limit 100) c),
+               (select count(*) from (select from members where studio_id = $1 limit 100) m),
+               (select count(*) from (select from staff_roles where studio_id = $1 limit 100) r),
+               (select count(*) from (select from credentials where studio_id = $1 limit 100) k)"""
+    row = await connection.fetchrow(statement, access.studio_id)
     if row is None:
         raise AssertionError("a row of counts is always there")
     return FirstRows(*row)
 
 
 async def own_studios(connection: Connection, account_id: UUID) -> list[OwnStudio]:
-    """Return the studios that an account can switch to."""
     return [OwnStudio(*row) for row in await connection.fetch(OWN_STUDIOS, account_id)]

@@ -8,19 +8,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 
 from studiogate.domain.access import Access
+from studiogate.domain.csv_import.cells import Named
 from studiogate.domain.csv_import.kinds import KINDS, Kind
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
 
 BATCH = 2_000
-
-PREPARE = """
-    create temp table csv_rows (
-        n integer primary key, line integer, external_id text, key text, member text, member_email text, row text,
-        verdict text, "column" text, reason text) on commit drop;
-    create temp table csv_decisions (
-        n integer primary key, line integer, external_id text, row_id uuid, verdict text, "column" text, reason text)
-        on commit drop"""
 
 # What an erasure leaves of an external id: a digest, by which the person is recognized in a later file and skipped.
 ERASED_ID = "'erased:' || encode(sha256(convert_to($1::uuid::text || {source} || {external_id}, 'UTF8')), 'hex')"
@@ -39,13 +32,14 @@ def _facts(kind: Kind) -> str:
     first_name = "o.first_name" if "first_name" in kind.fields else "null::text"
     return f"""
         select r.n, r.line, r.external_id, r.key, r.member, r.member_email, r.row, r.verdict, r."column", r.reason,
-               coalesce(x.row_id, y.row_id) as known_id, {PRESENT.get(kind.name, "t.id is not null")} as known_exists,
+               coalesce(x.row_id, y.row_id)::text as known_id,
+               {PRESENT.get(kind.name, "t.id is not null")} as known_exists,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = x.row_id
                 and e.source = $2 and e.kind = $3 order by e.created_at, e.external_id limit 1) as known_own_id,
-               o.id as owner_id, {first_name} as owner_name,
+               o.id::text as owner_id, {first_name} as owner_name,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = o.id and e.source = $2
                 and e.kind = $3 order by e.external_id limit 1) as owner_external_id,
-               w.first_line, w.key_rows, w.key_line, q.id as member_id, p.id as email_member_id
+               w.first_line, w.key_rows, w.key_line, q.id::text as member_id, p.id::text as email_member_id
         from csv_rows r
         join (select n, first_value(line) over (partition by verdict is null, external_id order by n) as first_line,
                      count(*) over (partition by verdict is null, key) as key_rows,
@@ -87,17 +81,6 @@ KEEP_IDS = """
     where external_id is not null and verdict in ('created', 'updated', 'unchanged')
     on conflict (studio_id, source, kind, external_id) do nothing"""
 
-NAMED = """
-    select 'location' as kind, id, array[name] as names, null::uuid as location_id, timezone
-    from locations where studio_id = $1
-    union all select 'room', id, array[name], location_id, null from rooms where studio_id = $1
-    union all select 'class_type', id, array[name], null, null from class_types where studio_id = $1
-    union all select 'instructor', id, array[name], null, null from instructors where studio_id = $1
-    union all select 'product', d.id, array[d.key, d.name] || array(
-        select e.external_id from external_ids e
-        where e.studio_id = $1 and e.row_id = d.id and e.source = $2 and e.kind = 'products'), null, null
-    from products d where d.studio_id = $1"""
-
 
 class Staged(NamedTuple):
     """A row of the file. ``row`` is its fields as JSON; a row that cannot be imported has a verdict already."""
@@ -127,7 +110,14 @@ class Decided(NamedTuple):
 
 
 async def prepare(connection: Connection) -> None:
-    await connection.execute(PREPARE)
+    statement = """
+    create temp table csv_rows (
+        n integer primary key, line integer, external_id text, key text, member text, member_email text, row text,
+        verdict text, "column" text, reason text) on commit drop;
+    create temp table csv_decisions (
+        n integer primary key, line integer, external_id text, row_id uuid, verdict text, "column" text, reason text)
+        on commit drop"""
+    await connection.execute(statement)
 
 
 async def stage(connection: Connection, rows: Sequence[Staged]) -> None:
@@ -185,12 +175,16 @@ async def counts(connection: Connection) -> dict[str, int]:
     return {row["verdict"]: row["rows"] for row in rows}
 
 
-async def studio_values(connection: Connection, access: Access) -> Record | None:
-    return await connection.fetchrow(
-        "select currency, country, timezone from studios where studio_id = $1", access.studio_id
-    )
-
-
-async def named_rows(connection: Connection, access: Access, source: str) -> list[Record]:
+async def named_rows(connection: Connection, access: Access, source: str) -> list[Named]:
     """Return what the rows of a file may name: locations, rooms, class types, instructors and products."""
-    return await connection.fetch(NAMED, access.studio_id, source)
+    statement = """
+        select 'location' as kind, id::text, array[name] as names, null as location_id, timezone
+        from locations where studio_id = $1
+        union all select 'room', id::text, array[name], location_id::text, null from rooms where studio_id = $1
+        union all select 'class_type', id::text, array[name], null, null from class_types where studio_id = $1
+        union all select 'instructor', id::text, array[name], null, null from instructors where studio_id = $1
+        union all select 'product', d.id::text, array[d.key, d.name] || array(
+            select e.external_id from external_ids e
+            where e.studio_id = $1 and e.row_id = d.id and e.source = $2 and e.kind = 'products'), null, null
+        from products d where d.studio_id = $1"""
+    return [Named(*row) for row in await connection.fetch(statement, access.studio_id, source)]

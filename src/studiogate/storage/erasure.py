@@ -107,36 +107,20 @@ class Answer(NamedTuple):
     body: bytes
 
 
-async def erase_member(connection: Connection, access: Access, member_id: UUID) -> None:
-    """Erase a member, with the emails of profiles that were merged into it."""
-    await connection.execute(MEMBER, access.studio_id, member_id)
-    await connection.execute(MERGED, access.studio_id, member_id)
-
-
-async def erase_leads(connection: Connection, access: Access, lead_ids: Sequence[UUID]) -> None:
-    await connection.execute(LEADS, access.studio_id, list(lead_ids))
-
-
-async def erase_external_ids(connection: Connection, access: Access, row_ids: Sequence[UUID]) -> None:
-    """Replace the ids that the member and the leads had in other systems by digests."""
-    await connection.execute(EXTERNAL_IDS, access.studio_id, list(row_ids))
-
-
-async def erase_submissions(connection: Connection, access: Access, submission_ids: Sequence[UUID]) -> list[str]:
-    """Empty submissions and delete the rows of their files; return the names of the files to remove."""
-    await connection.execute(SUBMISSIONS, access.studio_id, list(submission_ids))
-    return [row["stored_name"] for row in await connection.fetch(UPLOADS, access.studio_id, list(submission_ids))]
+async def erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:
+    """Empty the person's own rows, delete mails and the rows of files; return the names of the files to remove."""
+    studio_id = access.studio_id
+    await connection.execute(MEMBER, studio_id, rows.member_id)
+    await connection.execute(MERGED, studio_id, rows.member_id)
+    await connection.execute(LEADS, studio_id, rows.leads)
+    await connection.execute(EXTERNAL_IDS, studio_id, [rows.member_id, *rows.leads])
+    await connection.execute(MAILS, studio_id, rows.submissions, email, rows.member_id)
+    await connection.execute(SUBMISSIONS, studio_id, rows.submissions)
+    return [row["stored_name"] for row in await connection.fetch(UPLOADS, studio_id, rows.submissions)]
 
 
 async def erase_reasons(connection: Connection, access: Access, membership_ids: Sequence[UUID]) -> None:
     await connection.execute(MEMBERSHIPS, access.studio_id, list(membership_ids))
-
-
-async def delete_mails(
-    connection: Connection, access: Access, member_id: UUID, submission_ids: Sequence[UUID], email: str | None
-) -> None:
-    """Delete the mails to the person and about their submissions, sent or not."""
-    await connection.execute(MAILS, access.studio_id, list(submission_ids), email, member_id)
 
 
 async def mask_audit(connection: Connection, access: Access, rows: PersonRows) -> None:
@@ -180,11 +164,6 @@ async def answers_naming(connection: Connection, access: Access, row_ids: Sequen
 async def write_answers(connection: Connection, access: Access, answers: Sequence[Answer]) -> None:
     columns = [list(column) for column in zip(*answers, strict=True)] or [[], [], []]
     await connection.execute(SET_ANSWERS, access.studio_id, *columns)
-
-
-async def studios_with_removed_files(connection: Connection) -> list[UUID]:
-    """Return the studios with files to remove. Housekeeping only, all studios."""
-    return [row["studio_id"] for row in await connection.fetch("select distinct studio_id from removed_files")]
 
 
 async def removed_files(connection: Connection, access: Access, at_most: int) -> list[str]:

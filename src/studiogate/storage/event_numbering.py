@@ -1,7 +1,6 @@
 """Number committed events, and create their webhook deliveries."""
 
 from datetime import datetime
-from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage import class_availability
@@ -10,11 +9,6 @@ from studiogate.storage.webhooks.deliveries import fan_out
 
 CHANNEL = "studiogate_events"
 NUMBERED_AT_ONCE = 500
-
-# Events must be read by a later statement than this one: a statement that waits for a lock sees stale other rows.
-LOCK_HEAD = """
-    insert into event_heads as h (studio_id) values ($1)
-    on conflict (studio_id) do update set sequence = h.sequence"""
 
 # $1 studio, $2 limit. Notifies listeners once for the studio, if and only if this commits. Rows are updated by ctid: by
 # id, a plan made while the log was small would read the whole log for each row once it has grown. Deliveries are
@@ -39,31 +33,26 @@ NUMBER = f"""
 
 async def lock_head(connection: Connection, access: Access) -> None:
     """Take the studio's lock for numbering events and queueing deliveries, until the transaction ends."""
-    await connection.execute(LOCK_HEAD, access.studio_id)
+    # Events must be read by a later statement than this one: a statement that waits for a lock sees stale other rows.
+    statement = """
+        insert into event_heads as h (studio_id) values ($1)
+        on conflict (studio_id) do update set sequence = h.sequence"""
+    await connection.execute(statement, access.studio_id)
 
 
 async def any_unnumbered(connection: Connection, access: Access) -> bool:
-    return bool(
-        await connection.fetchval(
-            "select exists (select from events where studio_id = $1 and sequence is null)", access.studio_id
-        )
-    )
+    statement = "select exists (select from events where studio_id = $1 and sequence is null)"
+    return bool(await connection.fetchval(statement, access.studio_id))
 
 
 async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
-    """Number committed events in the studio's log and create their deliveries, also those about changed counts of
-    classes that follow from them; return how many events. Must run inside a transaction."""
+    """Number committed events in the studio's log and create their deliveries, in a transaction, also of those about
+    changed counts of classes that follow from them; return how many."""
     await lock_head(connection, access)
     numbered = int(await connection.fetchval(NUMBER, access.studio_id, at_most))
     if await class_availability.announce(connection, access):
         numbered += int(await connection.fetchval(NUMBER, access.studio_id, at_most))
     return numbered
-
-
-async def studios_with_unnumbered_events(connection: Connection) -> list[UUID]:
-    """Return the studios with committed events to number, or with classes to announce. Worker only, all studios."""
-    rows = await connection.fetch("select distinct studio_id from events where sequence is null")
-    return list({*(row["studio_id"] for row in rows), *await class_availability.studios_with_due(connection)})
 
 
 async def oldest_unnumbered(connection: Connection) -> datetime | None:

@@ -18,22 +18,11 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import DAYS_KEPT, EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.storage import resources
 from studiogate.storage.catalog import PLACE_OF_PRODUCT, WHOLE_PRODUCT
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
-from studiogate.storage.resources import (
-    BOOKING,
-    CLASS,
-    ENDPOINT,
-    FORM,
-    LEAD,
-    MEMBER,
-    MEMBERSHIP,
-    PURCHASE,
-    SUBMISSION,
-    WAITLIST_ENTRY,
-)
 from studiogate.storage.schedule.read import CLASS_TYPE, INSTRUCTOR, ROOM
 from studiogate.storage.status_lists import ATTENDABLE
 from studiogate.storage.studio import LOCATION, STUDIO_ROW
@@ -58,23 +47,23 @@ class _Subject:
 
 
 SUBJECTS: Mapping[str, _Subject] = {
-    "booking": _Subject(BOOKING),
-    "waitlist_entry": _Subject(WAITLIST_ENTRY),
+    "booking": _Subject(resources.BOOKING),
+    "waitlist_entry": _Subject(resources.WAITLIST_ENTRY),
     # Readers of a published form also see the event of its withdrawal, which has the content as it was published.
     "form": _Subject(
-        FORM,
+        resources.FORM,
         f"""case when 'published' in (f.status, given.previous_attributes::json ->> 'status') then '{{}}'::text[]
             else array['{Scope.FORMS_WRITE.value}'] end""",
     ),
-    "form_submission": _Subject(SUBMISSION),
-    "lead": _Subject(LEAD),
-    "member": _Subject(MEMBER),
-    "membership": _Subject(MEMBERSHIP),
-    "purchase": _Subject(PURCHASE),
-    "class": _Subject(CLASS),
+    "form_submission": _Subject(resources.SUBMISSION),
+    "lead": _Subject(resources.LEAD),
+    "member": _Subject(resources.MEMBER),
+    "membership": _Subject(resources.MEMBERSHIP),
+    "purchase": _Subject(resources.PURCHASE),
+    "class": _Subject(resources.CLASS),
     # An event has one place, so only unrestricted readers see events of an endpoint for several locations.
     "webhook_endpoint": _Subject(
-        ENDPOINT, "e.owner_scopes", "case cardinality(e.owner_locations) when 1 then e.owner_locations[1] end"
+        resources.ENDPOINT, "e.owner_scopes", "case cardinality(e.owner_locations) when 1 then e.owner_locations[1] end"
     ),
     "product": _Subject(WHOLE_PRODUCT, located=PLACE_OF_PRODUCT),
     "studio": _Subject(STUDIO_ROW),
@@ -187,8 +176,7 @@ class EventFilters(NamedTuple):
 
 
 async def list_events(connection: Connection, access: Access, page: PageRequest, asked: EventFilters) -> Page | Refusal:
-    """Return a page of events. It reads one index range per type, and per place for restricted keys, so that events
-    which a key may not see are never scanned."""
+    """Return a page of events, read along one index range per type, and per place for restricted keys."""
     readable = readable_types(access.scopes)
     wanted = readable if asked.patterns is None else [each for each in types_of(asked.patterns) if each in readable]
     ranges = []
@@ -255,45 +243,14 @@ async def follow(
     connection: Connection, access: Access, after: int, types: Sequence[str], at_most: int
 ) -> list[tuple[int, str]]:
     """Return events after a sequence as (sequence, wire form), for the CLI."""
-    rows = await connection.fetch(
-        f"""
+    statement = f"""
         select w.sequence, row_to_json(w)::text as wire from (
             select {EVENT.columns} from events v
-            where v.studio_id = $1 and v.sequence > $2 and v.type = any($3::text[]) order by v.sequence limit $4) w""",
-        access.studio_id,
-        after,
-        list(types),
-        at_most,
-    )
+            where v.studio_id = $1 and v.sequence > $2 and v.type = any($3::text[]) order by v.sequence limit $4) w"""
+    rows = await connection.fetch(statement, access.studio_id, after, list(types), at_most)
     return [(row["sequence"], row["wire"]) for row in rows]
 
 
 async def head(connection: Connection, access: Access) -> int:
-    """Return the last assigned number."""
     found = await connection.fetchval("select sequence from event_heads where studio_id = $1", access.studio_id)
     return found or 0
-
-
-async def studios_with_old_events(connection: Connection) -> list[UUID]:
-    """Return the studios with events to delete. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        f"""
-        select h.studio_id from event_heads h where (
-            select v.created_at from events v where v.studio_id = h.studio_id and v.sequence is not null
-            order by v.sequence limit 1) <= now() - interval '{DAYS_KEPT} days'"""
-    )
-    return [row["studio_id"] for row in rows]
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete the oldest events past their retention, with their deliveries; return how many events."""
-    status: str = await connection.execute(
-        f"""
-        delete from events where studio_id = $1 and id in (
-            select id from (select id, created_at from events where studio_id = $1 and sequence is not null
-                            order by sequence limit $2) oldest
-            where created_at <= now() - interval '{DAYS_KEPT} days')""",
-        access.studio_id,
-        at_most,
-    )
-    return int(status.rpartition(" ")[2])

@@ -11,7 +11,6 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 
-KEPT = "interval '2 days'"
 CLAIM = """
     insert into staff_form_tokens as kept (studio_id, account_id, token, request_id) values ($1, $2, $3, $4)
     on conflict (studio_id, account_id, token) do update set request_id = excluded.request_id
@@ -20,15 +19,6 @@ SET_LOCATION = """
     update staff_form_tokens set location = $5
     where studio_id = $1 and account_id = $2 and token = $3 and request_id = $4"""
 LOCATION = "select location from staff_form_tokens where studio_id = $1 and account_id = $2 and token = $3"
-SWEEP = f"""
-    delete from staff_form_tokens where studio_id = $1 and (account_id, token) in (
-        select account_id, token from staff_form_tokens
-        where studio_id = $1 and claimed_at <= clock_timestamp() - {KEPT} limit $2)"""
-# Studio by studio through the index: one lookup per studio.
-STUDIOS = f"""
-    select studio_id from studios s where exists (
-        select from staff_form_tokens t
-        where t.studio_id = s.studio_id and t.claimed_at <= clock_timestamp() - {KEPT})"""
 
 
 class SentForm(NamedTuple):
@@ -40,7 +30,6 @@ class SentForm(NamedTuple):
 
 
 def sent_form(access: Access) -> SentForm | None:
-    """Return the form that a request with this access sends, if any."""
     staff = access.staff
     if staff is None or staff.form is None or staff.account_id is None:
         return None
@@ -63,13 +52,3 @@ async def read_location(connection: Connection, access: Access, form: SentForm) 
     """Return where the first answer to a form led to, if that is known."""
     location: str | None = await connection.fetchval(LOCATION, access.studio_id, form.account_id, form.token)
     return location
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete old tokens; return how many."""
-    status: str = await connection.execute(SWEEP, access.studio_id, at_most)
-    return int(status.rpartition(" ")[2])
-
-
-async def studios_with_old_tokens(connection: Connection) -> list[UUID]:
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS)]

@@ -80,14 +80,6 @@ IS_REMEMBERED = f"""
     select exists (select from idempotency_keys where studio_id = $1 and credential_id = $2 and key = $3
                    and completed_at > clock_timestamp() - {KEPT})"""
 
-# A key whose result is being replaced is locked and skipped. The age is checked twice: a delete that had to wait for a
-# row checks the updated row again but not its subquery, and would otherwise delete a result that was just stored.
-SWEEP = f"""
-    delete from idempotency_keys where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT}
-        and (credential_id, key) in (
-            select credential_id, key from idempotency_keys
-            where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT} limit $2 for update skip locked)"""
-
 
 class StillRunningError(Exception):
     """The first request with this key did not finish in time."""
@@ -101,8 +93,7 @@ class IdempotencyKey(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The key of one request in a batch, if it has one, and what it is about: a class, and the member who books or the
-    booking to cancel."""
+    """The key of one request in a batch, and its class, with the member who books or the booking to cancel."""
 
     credential_id: str
     key: str | None
@@ -131,7 +122,6 @@ Found = dict[int, FirstResult | None]
 
 
 def claim_rows(claims: Sequence[Claim]) -> str:
-    """Return claims as the rows that ``CLAIMED`` reads."""
     return json_rows(
         {
             "credential_id": each.credential_id,
@@ -184,8 +174,7 @@ async def wait_for_key(connection: Connection, access: Access, key: str) -> None
 
 
 def _lock_number(credential_id: str, key: str) -> int:
-    """Return the key's advisory lock number. Credential ids are unique across studios. Two keys with the same number
-    would only wait for each other."""
+    """Return the key's advisory lock number. Two keys with the same number would only wait for each other."""
     return int.from_bytes(hashlib.blake2b(f"{credential_id} {key}".encode(), digest_size=8).digest(), signed=True)
 
 
@@ -200,7 +189,6 @@ async def remember_all(connection: Connection, access: Access, answers: Sequence
 
 
 def answer_rows(answers: Sequence[Answer]) -> str:
-    """Return answers as the rows that ``ANSWERS`` reads."""
     return json_rows(
         {
             "credential_id": each.credential_id,
@@ -220,9 +208,3 @@ def check_stored(stored: int, expected: int) -> None:
 
 async def is_remembered(connection: Connection, access: Access, key: str) -> bool:
     return bool(await connection.fetchval(IS_REMEMBERED, access.studio_id, access.credential_id, key))
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of expired results; return their number."""
-    status: str = await connection.execute(SWEEP, access.studio_id, at_most)
-    return int(status.rpartition(" ")[2])

@@ -44,8 +44,6 @@ class RowPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImportFile:
-    """``path`` is the file itself."""
-
     path: Path
     token: str
 
@@ -93,7 +91,6 @@ class ImportFile:
         return False
 
     def page(self, what: str, after: int) -> RowPage:
-        """Return the rows of a list from this position on."""
         rows: list[object] = []
         try:
             file = self.beside(what).open("rb")

@@ -10,15 +10,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.keys import Credential, Secret, credential_access
 from studiogate.storage.db.pool import Connection, Record
 
-# Includes expired secrets: a match with one explains "expired".
-LOOKUP = """
-    select c.studio_id, c.id, c.scopes, c.location_ids, c.expires_at, c.revoked_at, c.rate_limit,
-           array_agg(s.secret_hash order by s.created_at desc) as hashes,
-           array_agg(s.expires_at order by s.created_at desc) as hash_expiries
-    from credentials c join credential_secrets s on s.studio_id = c.studio_id and s.credential_id = c.id
-    where c.id = $1
-    group by c.studio_id, c.id"""
-
+CHANGEABLE = ("name", "scopes", "location_ids", "expires_at", "rate_limit")
 SHOWN = """
     c.id, c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.created_by, c.last_used_at, c.revoked_at,
     c.created_at, (select slug from studios where studio_id = c.studio_id) as studio,
@@ -27,7 +19,15 @@ SHOWN = """
 
 
 async def find_credential(connection: Connection, credential_id: str) -> Credential | None:
-    row = await connection.fetchrow(LOOKUP, credential_id)
+    # Includes expired secrets: a match with one explains "expired".
+    statement = """
+        select c.studio_id, c.id, c.scopes, c.location_ids, c.expires_at, c.revoked_at, c.rate_limit,
+               array_agg(s.secret_hash order by s.created_at desc) as hashes,
+               array_agg(s.expires_at order by s.created_at desc) as hash_expiries
+        from credentials c join credential_secrets s on s.studio_id = c.studio_id and s.credential_id = c.id
+        where c.id = $1
+        group by c.studio_id, c.id"""
+    row = await connection.fetchrow(statement, credential_id)
     if row is None:
         return None
     secrets = tuple(Secret(hash_, expiry) for hash_, expiry in zip(row["hashes"], row["hash_expiries"], strict=True))
@@ -35,25 +35,20 @@ async def find_credential(connection: Connection, credential_id: str) -> Credent
     return Credential(access, secrets, row["expires_at"], row["revoked_at"], row["rate_limit"])
 
 
-KEY = """
-    select row_to_json(w)::text from (
-        select c.id, 'service_key' as object, c.name, c.scopes, c.location_ids, s.test, c.expires_at
-        from credentials c join studios s on s.studio_id = c.studio_id
-        where c.studio_id = $1 and c.id = $2) w"""
-
-
 async def read_key(connection: Connection, access: Access) -> str | None:
     """Return the caller's own key in wire form."""
-    wire: str | None = await connection.fetchval(KEY, access.studio_id, access.credential_id)
+    statement = """
+        select row_to_json(w)::text from (
+            select c.id, 'service_key' as object, c.name, c.scopes, c.location_ids, s.test, c.expires_at
+            from credentials c join studios s on s.studio_id = c.studio_id
+            where c.studio_id = $1 and c.id = $2) w"""
+    wire: str | None = await connection.fetchval(statement, access.studio_id, access.credential_id)
     return wire
 
 
 async def record_use(connection: Connection, used_at: Mapping[str, datetime]) -> None:
-    """Store the last use of many credentials. Must run inside a transaction.
-
-    They are locked first, in order of their ids: an UPDATE of many rows promises no order, and two processes that note
-    the same keys would deadlock.
-    """
+    """Store the last use of many credentials, in a transaction. They are locked first, by id: an UPDATE of many rows
+    promises no order, and two processes that note the same keys would deadlock."""
     await connection.execute(
         "select from credentials where id = any($1::text[]) order by id for no key update", list(used_at)
     )
@@ -69,30 +64,20 @@ async def record_use(connection: Connection, used_at: Mapping[str, datetime]) ->
 async def create_credential(
     connection: Connection, access: Access, details: Mapping[str, object], secret: bytes
 ) -> None:
-    await connection.execute(
-        """
+    statement = """
         with made as (
             insert into credentials (studio_id, id, name, scopes, location_ids, expires_at, rate_limit, created_by)
             values ($1, $2, $3, $4, $5, $6, $7, $8) returning studio_id, id
         )
-        insert into credential_secrets (studio_id, credential_id, secret_hash) select studio_id, id, $9 from made""",
-        access.studio_id,
-        details["id"],
-        details["name"],
-        details["scopes"],
-        details["location_ids"],
-        details["expires_at"],
-        details["rate_limit"],
-        details["created_by"],
-        secret,
-    )
+        insert into credential_secrets (studio_id, credential_id, secret_hash) select studio_id, id, $9 from made"""
+    given = (details[name] for name in ("id", *CHANGEABLE, "created_by"))
+    await connection.execute(statement, access.studio_id, *given, secret)
 
 
 async def list_credentials(connection: Connection, studio_id: UUID | None) -> Sequence[Record]:
     """Return the credentials of one studio, or of all studios. Operators only."""
-    return await connection.fetch(
-        f"select {SHOWN} from credentials c where $1::uuid is null or c.studio_id = $1 order by c.created_at", studio_id
-    )
+    statement = f"select {SHOWN} from credentials c where $1::uuid is null or c.studio_id = $1 order by c.created_at"
+    return await connection.fetch(statement, studio_id)
 
 
 async def studio_of_credential(connection: Connection, credential_id: str) -> UUID | None:
@@ -102,71 +87,45 @@ async def studio_of_credential(connection: Connection, credential_id: str) -> UU
 
 
 async def lock_credential(connection: Connection, access: Access, credential_id: str) -> Record | None:
-    """Lock a credential and return what may be changed in it."""
-    return await connection.fetchrow(
-        """
+    statement = """
         select c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.revoked_at, s.test
         from credentials c join studios s on s.studio_id = c.studio_id
-        where c.studio_id = $1 and c.id = $2 for no key update of c""",
-        access.studio_id,
-        credential_id,
-    )
+        where c.studio_id = $1 and c.id = $2 for no key update of c"""
+    return await connection.fetchrow(statement, access.studio_id, credential_id)
 
 
 async def change_credential(
     connection: Connection, access: Access, credential_id: str, values: Mapping[str, object]
 ) -> None:
     """Change the given columns of a credential; the others stay."""
-    await connection.execute(
-        """
+    statement = """
         update credentials set
             name = coalesce($3, name), scopes = coalesce($4, scopes),
             location_ids = case when 'location_ids' = any($8::text[]) then $5 else location_ids end,
             expires_at = case when 'expires_at' = any($8) then $6 else expires_at end,
             rate_limit = case when 'rate_limit' = any($8) then $7 else rate_limit end
-        where studio_id = $1 and id = $2""",
-        access.studio_id,
-        credential_id,
-        values.get("name"),
-        values.get("scopes"),
-        values.get("location_ids"),
-        values.get("expires_at"),
-        values.get("rate_limit"),
-        list(values),
-    )
+        where studio_id = $1 and id = $2"""
+    await connection.execute(statement, access.studio_id, credential_id, *map(values.get, CHANGEABLE), list(values))
 
 
 async def rotate_secret(
     connection: Connection, access: Access, credential_id: str, secret: bytes, overlap: timedelta
 ) -> datetime | None:
-    """Add a secret; earlier ones expire after the overlap, or at their own expiry if that comes first.
-
-    Return when the last of the earlier ones expires: together with the key itself, if that comes first.
-    """
-    ends: datetime | None = await connection.fetchval(
-        """
+    """Add a secret; earlier ones expire after the overlap, or at their own expiry if that comes first. Return when the
+    last of them expires, or the key itself, if that comes first."""
+    statement = """
         with ended as (
             update credential_secrets set expires_at = least(expires_at, now() + $3)
             where studio_id = $1 and credential_id = $2 returning expires_at
         )
         select least(max(e.expires_at), (select c.expires_at from credentials c where c.studio_id = $1 and c.id = $2))
-        from ended e""",
-        access.studio_id,
-        credential_id,
-        overlap,
-    )
-    await connection.execute(
-        "insert into credential_secrets (studio_id, credential_id, secret_hash) values ($1, $2, $3)",
-        access.studio_id,
-        credential_id,
-        secret,
-    )
+        from ended e"""
+    ends: datetime | None = await connection.fetchval(statement, access.studio_id, credential_id, overlap)
+    insert = "insert into credential_secrets (studio_id, credential_id, secret_hash) values ($1, $2, $3)"
+    await connection.execute(insert, access.studio_id, credential_id, secret)
     return ends
 
 
 async def revoke(connection: Connection, access: Access, credential_id: str) -> None:
-    await connection.execute(
-        "update credentials set revoked_at = coalesce(revoked_at, now()) where studio_id = $1 and id = $2",
-        access.studio_id,
-        credential_id,
-    )
+    statement = "update credentials set revoked_at = coalesce(revoked_at, now()) where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, credential_id)

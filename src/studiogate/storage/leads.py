@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -16,7 +17,7 @@ from studiogate.storage.db.pool import Connection, Record, TransactionConflictEr
 from studiogate.storage.db.statement import Statement, json_rows, new_id
 from studiogate.storage.events import announced
 from studiogate.storage.idempotency import ANSWERS, Answer, answer_rows, check_stored, stored_answers
-from studiogate.storage.paging import Filter, read_one, read_page
+from studiogate.storage.paging import Filter, read_page
 from studiogate.storage.people import IS_MEMBER
 from studiogate.storage.resources import LEAD
 
@@ -26,10 +27,6 @@ async def list_leads(
 ) -> Page | Refusal:
     filters = [] if email is None else [Filter("e.email = {}", email)]
     return await read_page(connection, access, LEAD, page, filters=filters, updated_after=updated_after)
-
-
-async def read_lead(connection: Connection, access: Access, lead_id: str) -> str | None:
-    return await read_one(connection, access, LEAD, lead_id)
 
 
 KEPT = "id, first_name, last_name, phone, source, metadata, status, octet_length(staff_notes) as notes_bytes"
@@ -67,25 +64,7 @@ MAKE_OR_LOCK = Statement(f"""
     select exists (select from made) as is_new, (select count(*) from stored) as stored, kept.*
     from (values (true)) always left join kept on true""")
 
-FILL = """
-    update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
-    where studio_id = $1 and id = $2
-      and (first_name, last_name, phone, source, metadata) is distinct from ($3, $4, $5, $6, $7::jsonb)"""
-
-CHANGE = """
-    update leads set
-        first_name = coalesce($3, first_name),
-        last_name = coalesce($4, last_name),
-        phone = case when $5 then $6 else phone end,
-        status = coalesce($7, status),
-        staff_notes = case when $8::text is null then staff_notes
-                           when staff_notes = '' then $8 else staff_notes || E'\\n' || $8 end,
-        metadata = coalesce($9, metadata)
-    where studio_id = $1 and id = $2"""
-
 METADATA = "select metadata from leads where studio_id = $1 and"
-
-SET_METADATA = "update leads set metadata = $3 where studio_id = $1 and id = $2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +75,15 @@ class KeptLead:
     notes_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeadChange:
-    """The values that an update sets; None leaves a value unchanged. ``metadata`` is replaced as a whole; a phone can
-    also be removed."""
+class LeadChange(NamedTuple):
+    """The values that an update sets; None leaves one unchanged. ``metadata`` is replaced; a phone can be removed."""
 
     first_name: str | None = None
     last_name: str | None = None
     sets_phone: bool = False
     phone: str | None = None
     status: str | None = None
-    note: str | None = None
+    notes: str | None = None
     metadata: Mapping[str, object] | None = None
 
 
@@ -170,7 +147,6 @@ def _kept(row: Record) -> KeptLead:
 
 
 async def metadata_of(connection: Connection, access: Access, lead_id: str) -> dict[str, object] | None:
-    """Return the metadata of a lead without locking it."""
     return _read(await connection.fetchval(f"{METADATA} id = $2", access.studio_id, lead_id))
 
 
@@ -185,31 +161,34 @@ def _read(metadata: str | None) -> dict[str, object] | None:
 
 async def fill_lead(connection: Connection, access: Access, lead_id: UUID, contact: LeadContact) -> None:
     values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
-    await connection.execute(FILL, access.studio_id, lead_id, *values)
+    statement = """
+        update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
+        where studio_id = $1 and id = $2
+          and (first_name, last_name, phone, source, metadata) is distinct from ($3, $4, $5, $6, $7::jsonb)"""
+    await connection.execute(statement, access.studio_id, lead_id, *values)
 
 
 async def change_lead(connection: Connection, access: Access, lead_id: UUID, change: LeadChange) -> None:
     metadata = None if change.metadata is None else json.dumps(dict(change.metadata))
-    await connection.execute(
-        CHANGE,
-        access.studio_id,
-        lead_id,
-        change.first_name,
-        change.last_name,
-        change.sets_phone,
-        change.phone,
-        change.status,
-        change.note,
-        metadata,
-    )
+    statement = """
+        update leads set
+            first_name = coalesce($3, first_name),
+            last_name = coalesce($4, last_name),
+            phone = case when $5 then $6 else phone end,
+            status = coalesce($7, status),
+            staff_notes = case when $8::text is null then staff_notes
+                               when staff_notes = '' then $8 else staff_notes || E'\\n' || $8 end,
+            metadata = coalesce($9, metadata)
+        where studio_id = $1 and id = $2"""
+    await connection.execute(statement, access.studio_id, lead_id, *change[:-1], metadata)
 
 
 async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, object]) -> None:
-    await connection.execute(SET_METADATA, access.studio_id, lead_id, json.dumps(dict(metadata)))
+    statement = "update leads set metadata = $3 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, lead_id, json.dumps(dict(metadata)))
 
 
 async def email_of_lead(connection: Connection, access: Access, lead_id: UUID) -> str | None:
-    email: str | None = await connection.fetchval(
-        "select email from leads where studio_id = $1 and id = $2", access.studio_id, lead_id
-    )
+    statement = "select email from leads where studio_id = $1 and id = $2"
+    email: str | None = await connection.fetchval(statement, access.studio_id, lead_id)
     return email

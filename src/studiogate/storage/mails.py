@@ -6,34 +6,17 @@ gets to before its lease ends.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.retention import MAIL_DAYS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-
-QUEUE = """
-    insert into mails (studio_id, id, submission_id, kind, recipient)
-    select $1, wanted.id, $2, wanted.kind, wanted.recipient
-    from unnest($3::uuid[], $4::text[], $5::text[]) wanted(id, kind, recipient)"""
 
 # Serializes submissions per address: the count that follows then sees what the previous submission queued.
 LOCK_RECIPIENT = (
     "select pg_advisory_xact_lock(hashtextextended('confirmation ' || $1::uuid::text || ' ' || $2::text, 0))"
 )
-
-CONFIRMATIONS_WITHIN_THE_HOUR = """
-    select count(*) from mails
-    where studio_id = $1 and recipient = $2 and kind = 'confirmation'
-      and created_at > clock_timestamp() - interval '1 hour'"""
-
-STUDIOS_WITH_DUE_MAILS = """
-    select distinct studio_id from mails where status = 'queued' and due_at <= clock_timestamp()"""
-
-NOTE_WORKER = "update deployment set worker_seen_at = clock_timestamp(), worker_sends_mail = $1"
-WORKER_SENDS = """
-    select worker_sends_mail from deployment where worker_seen_at > clock_timestamp() - interval '2 minutes'"""
 
 
 def claimed(about: str) -> str:
@@ -62,10 +45,6 @@ CLAIM = f"""{claimed("submission_id")}
     join studios s on s.studio_id = $1
     join studio_secrets k on k.studio_id = $1"""
 
-SENT = """
-    update mails set status = 'sent', attempts = attempts + 1, sent_at = clock_timestamp(), problem = null
-    where studio_id = $1 and id = $2 and status <> 'sent'"""
-
 # $3 is the number of seconds until the next attempt; null: there is none. A mail that was dropped while it was being
 # sent stays dropped.
 FAILED = """
@@ -73,12 +52,6 @@ FAILED = """
                      attempts = attempts + 1,
                      due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
     where studio_id = $1 and id = $2 and status = 'queued'"""
-
-FORGET = f"""
-    delete from mails where (studio_id, id) in (
-        select studio_id, id from mails
-        where studio_id = $1 and status <> 'queued' and created_at < clock_timestamp() - interval '{MAIL_DAYS} days'
-        limit $2)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +63,34 @@ class QueuedMail:
 async def queue(connection: Connection, access: Access, submission_id: UUID, mails: Sequence[QueuedMail]) -> None:
     ids = [new_id() for _ in mails]
     kinds, recipients = [each.kind for each in mails], [each.recipient for each in mails]
-    await connection.execute(QUEUE, access.studio_id, submission_id, ids, kinds, recipients)
+    statement = """
+        insert into mails (studio_id, id, submission_id, kind, recipient)
+        select $1, wanted.id, $2, wanted.kind, wanted.recipient
+        from unnest($3::uuid[], $4::text[], $5::text[]) wanted(id, kind, recipient)"""
+    await connection.execute(statement, access.studio_id, submission_id, ids, kinds, recipients)
 
 
 async def lock_and_count_confirmations(connection: Connection, access: Access, recipient: str) -> int:
     """Lock an address until the commit; return how many confirmations were queued for it within the last hour."""
     await connection.execute(LOCK_RECIPIENT, access.studio_id, recipient)
-    count: int = await connection.fetchval(CONFIRMATIONS_WITHIN_THE_HOUR, access.studio_id, recipient)
-    return count
+    statement = """
+        select count(*) from mails
+        where studio_id = $1 and recipient = $2 and kind = 'confirmation'
+          and created_at > clock_timestamp() - interval '1 hour'"""
+    return int(await connection.fetchval(statement, access.studio_id, recipient))
 
 
-async def studios_with_due_mails(connection: Connection) -> list[UUID]:
-    """Return the studios with due mails. Worker only, all studios."""
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_MAILS)]
-
-
-async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, object]]:
+async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
     """Claim due mails about submissions until the lease ends; return them with everything that their text needs."""
     return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
 
 
 async def mark_sent(connection: Connection, access: Access, mail_id: UUID) -> None:
     """Record a success. A repetition changes nothing."""
-    await connection.execute(SENT, access.studio_id, mail_id)
+    statement = """
+        update mails set status = 'sent', attempts = attempts + 1, sent_at = clock_timestamp(), problem = null
+        where studio_id = $1 and id = $2 and status <> 'sent'"""
+    await connection.execute(statement, access.studio_id, mail_id)
 
 
 async def mark_failed(
@@ -126,18 +104,13 @@ async def silence(connection: Connection) -> None:
     await connection.execute("select set_config('studiogate.silent', 'on', true)")
 
 
-async def forget(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete mails older than a week that were sent or have failed; return how many."""
-    status: str = await connection.execute(FORGET, access.studio_id, at_most)
-    return int(status.rpartition(" ")[2])
-
-
 async def note_worker(connection: Connection, *, sends: bool) -> None:
-    """Record that a worker runs, and whether it has a server for mails."""
-    await connection.execute(NOTE_WORKER, sends)
+    await connection.execute("update deployment set worker_seen_at = clock_timestamp(), worker_sends_mail = $1", sends)
 
 
 async def worker_sends(connection: Connection) -> bool | None:
     """Return whether the worker that reported last has a server for mails; None if none has for two minutes."""
-    found: bool | None = await connection.fetchval(WORKER_SENDS)
+    statement = """
+        select worker_sends_mail from deployment where worker_seen_at > clock_timestamp() - interval '2 minutes'"""
+    found: bool | None = await connection.fetchval(statement)
     return found

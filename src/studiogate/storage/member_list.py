@@ -10,7 +10,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MembershipStatus
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import ListPage, list_page
 from studiogate.storage.status_lists import SEAT_HOLDING, STATUS_DISPLAY_ORDER
 
 SUSPENDED = "suspended"
@@ -139,23 +140,14 @@ class MemberFilters(NamedTuple):
         return kind if self.location_id is None else f"{kind} there"
 
 
-class MemberPage(NamedTuple):
-    """``next`` is where the following page begins, if there may be one."""
-
-    members: list[Record]
-    next: str | None = None
-
-
 async def list_members(
     connection: Connection, access: Access, filters: MemberFilters, after: UUID | None, limit: int
-) -> MemberPage:
+) -> ListPage:
     """Return a page of members. Erased ones are left out."""
     key = (filters.shape, after is not None)
     values = (access.studio_id, limit + 1, filters.status, filters.location_id, after, access.location_ids)
     rows = await connection.fetch(PAGES[key], *values)
-    if len(rows) > limit:
-        return MemberPage(rows[:limit], str(rows[limit - 1]["row_id"]))
-    if filters.shape in COMPLETE:
-        return MemberPage(rows)
+    if len(rows) > limit or filters.shape in COMPLETE:
+        return list_page(rows, limit, "row_id")
     end = await connection.fetchval(ENDS[key], *values)
-    return MemberPage(rows, None if end is None else str(end))
+    return ListPage(rows, None if end is None else str(end))

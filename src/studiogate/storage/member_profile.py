@@ -6,8 +6,8 @@ class.
 """
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -16,7 +16,7 @@ from studiogate.domain.members import MEMBER
 from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.members import MERGED_INTO
+from studiogate.storage.paging import ListPage, list_page
 from studiogate.storage.status_lists import SEAT_HOLDING
 
 PROFILE = f"""
@@ -154,19 +154,14 @@ SUBMISSIONS = {
 HISTORY = {False: _HISTORY.format(""), True: _HISTORY.format(_BEFORE.format("a", "occurred_at", "audit_log"))}
 
 
-class Lines(NamedTuple):
-    """A page of a member's list, its rows by column name; ``next`` is where the following page begins."""
-
-    rows: list[Any]
-    next: str | None
-
-
 async def read_profile(connection: Connection, access: Access, member_id: UUID) -> Record | None:
     return await connection.fetchrow(PROFILE, access.studio_id, member_id, access.location_ids)
 
 
 async def merged_into(connection: Connection, access: Access, member_id: UUID) -> UUID | None:
-    found: UUID | None = await connection.fetchval(MERGED_INTO, access.studio_id, member_id)
+    # The member that a merged one has become.
+    statement = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id, member_id)
     return found
 
 
@@ -177,26 +172,36 @@ async def running_memberships(connection: Connection, access: Access, member_id:
 
 async def ended_memberships(
     connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
-) -> Lines:
+) -> ListPage:
     """Return the other memberships, the newest first."""
     values = (access.studio_id, member_id, limit + 1, after, CHANGEABLE)
-    return _lines(await connection.fetch(ENDED[after is not None], *values), limit)
+    return list_page(await connection.fetch(ENDED[after is not None], *values), limit)
 
 
 async def read_membership(connection: Connection, access: Access, membership_id: UUID) -> Record | None:
     return await connection.fetchrow(MEMBERSHIP, access.studio_id, membership_id)
 
 
-async def ledger_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> Lines:
+async def _page(
+    connection: Connection, statements: Mapping[bool, str], values: Sequence[object], after: UUID | None, limit: int
+) -> ListPage:
+    """Read a page with the statement for the first one (False), or for one that follows a row (True)."""
+    place = () if after is None else (after,)
+    return list_page(await connection.fetch(statements[after is not None], *values, limit + 1, *place), limit)
+
+
+async def ledger_of(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> ListPage:
     """Return lines of the credit ledger, the newest first, each with its booking's class."""
-    values = [access.studio_id, member_id, access.location_ids, limit + 1, *([] if after is None else [after])]
-    return _lines(await connection.fetch(LEDGER[after is not None], *values), limit)
+    return await _page(connection, LEDGER, (access.studio_id, member_id, access.location_ids), after, limit)
 
 
-async def bookings_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> Lines:
+async def bookings_of(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> ListPage:
     """Return bookings in the order in which they were made, the newest first, cancelled ones included."""
-    values = [access.studio_id, member_id, access.location_ids, limit + 1, *([] if after is None else [after])]
-    return _lines(await connection.fetch(BOOKINGS[after is not None], *values), limit)
+    return await _page(connection, BOOKINGS, (access.studio_id, member_id, access.location_ids), after, limit)
 
 
 async def bookings_ahead(connection: Connection, access: Access, member_id: UUID, limit: int) -> list[Record]:
@@ -206,30 +211,25 @@ async def bookings_ahead(connection: Connection, access: Access, member_id: UUID
 
 async def submissions_of(
     connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
-) -> Lines:
+) -> ListPage:
     """Return submissions, the newest first, with the names of their files and what was agreed to."""
-    values = [access.studio_id, member_id, limit + 1, *([] if after is None else [after])]
-    page = _lines(await connection.fetch(SUBMISSIONS[after is not None], *values), limit)
+    page = await _page(connection, SUBMISSIONS, (access.studio_id, member_id), after, limit)
     return page._replace(rows=[_parsed(row, "files", "consents", "fields") for row in page.rows])
 
 
 async def read_submission(
     connection: Connection, access: Access, member_id: UUID, submission_id: UUID
 ) -> dict[str, Any] | None:
-    """Return a submission of the member with its answers and the fields of its form."""
     row = await connection.fetchrow(SUBMISSION, access.studio_id, member_id, submission_id)
     return None if row is None else _parsed(row, "data", "fields")
 
 
-async def history_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> Lines:
+async def history_of(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> ListPage:
     """Return entries of the audit log about the member, the newest first."""
-    values = [access.studio_id, member_id, limit + 1, *([] if after is None else [after])]
-    page = _lines(await connection.fetch(HISTORY[after is not None], *values), limit)
+    page = await _page(connection, HISTORY, (access.studio_id, member_id), after, limit)
     return page._replace(rows=[_parsed(row, "changes") for row in page.rows])
-
-
-def _lines(rows: Sequence[Record], limit: int) -> Lines:
-    return Lines(list(rows[:limit]), str(rows[limit - 1]["id"]) if len(rows) > limit else None)
 
 
 def _parsed(row: Record, *names: str) -> dict[str, object]:

@@ -12,8 +12,9 @@ from typing import NamedTuple
 from studiogate.domain.access import Access
 from studiogate.domain.ids import parse_id
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.member_list import COLUMNS, JOINS, SUSPENDED, MemberFilters, MemberPage, comes_to
+from studiogate.storage.member_list import COLUMNS, JOINS, SUSPENDED, MemberFilters, comes_to
 from studiogate.storage.operator_lists import LISTS, listed
+from studiogate.storage.paging import ListPage
 
 MAX_WORDS = 8
 MAX_CHARACTERS = 200
@@ -110,10 +111,8 @@ class _Words(NamedTuple):
 
 
 async def find(connection: Connection, access: Access, text: str, limit: int) -> Sequence[Record]:
-    """Return the members that the text describes, at most ``limit``; without a text, the first ones by name.
-
-    If the indexes find nobody, all members of the studio are searched for parts of words.
-    """
+    """Return the members that the text describes; without a text, the first ones by name. If the indexes find nobody,
+    all members of the studio are searched for parts of words."""
     text = text.strip()[:MAX_CHARACTERS]
     member_id = parse_id(text)
     if member_id is not None:
@@ -124,14 +123,14 @@ async def find(connection: Connection, access: Access, text: str, limit: int) ->
 
 async def search(
     connection: Connection, access: Access, text: str, filters: MemberFilters, page: tuple[str | None, int]
-) -> MemberPage:
+) -> ListPage:
     """Return a page of the members that the text describes; ``page`` is the ``next`` of the page before and the
     number of members. Erased members are not found."""
     place, limit = page
     text = text.strip()[:MAX_CHARACTERS]
     member_id = parse_id(text)
     if member_id is not None:
-        return MemberPage(await connection.fetch(ONE, access.studio_id, member_id, access.location_ids))
+        return ListPage(await connection.fetch(ONE, access.studio_id, member_id, access.location_ids))
     words = _words(text)
     start, last = _read_place(place)
     kind = filters.status if filters.status in (None, SUSPENDED) else "status"
@@ -139,8 +138,8 @@ async def search(
     given = (*words, last, filters.status, filters.location_id, access.location_ids)
     rows = await connection.fetch(statement, access.studio_id, limit + 1, *given)
     if len(rows) <= limit:
-        return MemberPage(rows)
-    return MemberPage(rows[:limit], f"{rows[limit - 1]['way']}.{rows[limit - 1]['id']}")
+        return ListPage(rows)
+    return ListPage(rows[:limit], f"{rows[limit - 1]['way']}.{rows[limit - 1]['id']}")
 
 
 def _read_place(place: str | None) -> tuple[int | None, str | None]:

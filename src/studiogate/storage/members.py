@@ -13,7 +13,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff_input import NO_SETTING
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-from studiogate.storage.paging import Filter, Parent, read_one, read_page
+from studiogate.storage.paging import Filter, Parent, read_page
 from studiogate.storage.resources import MEMBER, MEMBERSHIP
 
 
@@ -22,10 +22,6 @@ async def list_members(
 ) -> Page | Refusal:
     filters = [] if email is None else [Filter("m.email = {}", email)]
     return await read_page(connection, access, MEMBER, page, filters=filters, updated_after=updated_after)
-
-
-async def read_member(connection: Connection, access: Access, member_id: str) -> str | None:
-    return await read_one(connection, access, MEMBER, member_id)
 
 
 async def list_memberships(
@@ -42,12 +38,7 @@ async def list_memberships(
     )
 
 
-async def read_membership(connection: Connection, access: Access, membership_id: str) -> str | None:
-    return await read_one(connection, access, MEMBERSHIP, membership_id)
-
-
 MERGED_INTO = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
-
 INSERT = f"""
     with made as (
         insert into members (studio_id, id, {", ".join(NEW_MEMBER)})
@@ -89,9 +80,8 @@ async def missing_member(connection: Connection, access: Access, member_id: str,
 
 
 async def member_with_email(connection: Connection, access: Access, email: str) -> UUID | None:
-    found: UUID | None = await connection.fetchval(
-        "select id from members where studio_id = $1 and email = $2", access.studio_id, email
-    )
+    statement = "select id from members where studio_id = $1 and email = $2"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id, email)
     return found
 
 
@@ -129,7 +119,6 @@ async def lock_member(connection: Connection, access: Access, member_id: UUID) -
 
 
 async def write_profile(connection: Connection, access: Access, member_id: UUID, profile: Profile) -> None:
-    """Write all fields of a locked member."""
     await connection.execute(WRITE, access.studio_id, member_id, *(profile[name] for name in PROFILE))
 
 

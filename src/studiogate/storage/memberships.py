@@ -36,13 +36,6 @@ WRITE_STATE = f"""
     update memberships set {", ".join(f"{column} = ${number}" for number, column in enumerate(CHANGED, 3))}
     where studio_id = $1 and id = $2"""
 
-WRITE_STATUSES = """
-    update memberships s set status = e.status, state_version = e.state_version
-    from unnest($2::uuid[], $3::text[], $4::integer[]) e(id, status, state_version)
-    where s.studio_id = $1 and s.id = e.id"""
-
-KEEP_PRICE = "update memberships set price_id = $3 where studio_id = $1 and id = $2 and price_id is distinct from $3"
-
 # $1 studio, $2 purchase, $3 membership, $4 and $5 the period, $6 the price. A period is purchased once: if staff have
 # moved the end of a membership back to a time from which it was renewed before, no purchase is made. The purchase has
 # the location of the sale, or those who sold the membership would not see it.
@@ -64,9 +57,6 @@ RENEW = """
     insert into renewals (studio_id, membership_id, period_start, period_end, purchase_id)
     select $1, $3, $4, $5, bought.id from bought
     returning purchase_id"""
-
-LEDGER_LINE = """
-    insert into credit_ledger (studio_id, id, membership_id, delta, reason) values ($1, $2, $3, $4, $5)"""
 
 LOCK_MEMBER = """
     select m.id from members m where m.studio_id = $1 and m.id = (
@@ -101,8 +91,12 @@ async def write_state(connection: Connection, access: Access, membership_id: UUI
 
 async def write_statuses(connection: Connection, access: Access, states: Mapping[UUID, MembershipState]) -> None:
     """Store the status of several memberships, of which nothing else has changed."""
+    statement = """
+        update memberships s set status = e.status, state_version = e.state_version
+        from unnest($2::uuid[], $3::text[], $4::integer[]) e(id, status, state_version)
+        where s.studio_id = $1 and s.id = e.id"""
     await connection.execute(
-        WRITE_STATUSES,
+        statement,
         access.studio_id,
         list(states),
         [state.status.value for state in states.values()],
@@ -114,7 +108,8 @@ async def record_renewals(
     connection: Connection, access: Access, membership_id: UUID, price_id: UUID, renewals: Sequence[Renewal]
 ) -> list[UUID]:
     """Insert the purchases and ledger lines of new periods; return the ids of the purchases."""
-    await connection.execute(KEEP_PRICE, access.studio_id, membership_id, price_id)
+    statement = "update memberships set price_id = $3 where studio_id = $1 and id = $2 and price_id is distinct from $3"
+    await connection.execute(statement, access.studio_id, membership_id, price_id)
     purchases = []
     for renewal in renewals:
         purchase_id, period = new_id(), (renewal.period_start, renewal.period_end)
@@ -128,7 +123,6 @@ async def record_renewals(
 
 
 async def lock_member_of(connection: Connection, access: Access, membership_id: UUID) -> UUID | None:
-    """Lock the membership's member and return their id; None if there is no such membership."""
     member_id: UUID | None = await connection.fetchval(LOCK_MEMBER, access.studio_id, membership_id)
     if member_id is None and await connection.fetchval(HAS_MEMBERSHIP, access.studio_id, membership_id):
         raise TransactionConflictError("the membership's member was merged into another one")
@@ -143,7 +137,9 @@ async def find_membership(connection: Connection, access: Access, membership_id:
 
 async def add_ledger_line(connection: Connection, access: Access, membership_id: UUID, delta: int, reason: str) -> None:
     """Record a change of credits that belongs to no booking."""
-    await connection.execute(LEDGER_LINE, access.studio_id, new_id(), membership_id, delta, reason)
+    statement = """
+        insert into credit_ledger (studio_id, id, membership_id, delta, reason) values ($1, $2, $3, $4, $5)"""
+    await connection.execute(statement, access.studio_id, new_id(), membership_id, delta, reason)
 
 
 def _due(row: Record) -> DueMembership:

@@ -59,16 +59,13 @@ class Listener:
         try:
             connection.add_termination_listener(lambda _: lost.set())
             async with asyncio.timeout(PROBE_ANSWER_SECONDS):
-                await connection.add_listener(CHANNEL, lambda _connection, _pid, _channel, studio: self._hear(studio))
+                await connection.add_listener(CHANNEL, lambda *heard: self._heard(UUID(str(heard[3]))))
             while not await _happens(lost, PROBE_SECONDS):
                 async with asyncio.timeout(PROBE_ANSWER_SECONDS):
                     if await is_read_only(connection):
                         return
         finally:
             connection.terminate()
-
-    def _hear(self, studio_id: object) -> None:
-        self._heard(UUID(str(studio_id)))
 
 
 async def _happens(event: asyncio.Event, within: float) -> bool:
@@ -89,8 +86,7 @@ class EventListeners:
         self._closed = False
 
     async def wait(self, studio_id: UUID, seconds: float) -> bool:
-        """Return True after a notification or when the time is up; return False at once if too many readers wait or the
-        process is shutting down."""
+        """Return True after a notification or when the time is up, False if too many wait or the process is ending."""
         if self._closed or self._count >= MAX_WAITING:
             return False
         self._listener.start()
@@ -103,15 +99,12 @@ class EventListeners:
         except TimeoutError:
             pass
         finally:
-            self._leave(studio_id, waiter)
+            self._count -= 1
+            waiting = self._waiting[studio_id]
+            waiting.discard(waiter)
+            if not waiting:
+                del self._waiting[studio_id]
         return not self._closed
-
-    def _leave(self, studio_id: UUID, waiter: "asyncio.Future[None]") -> None:
-        self._count -= 1
-        waiting = self._waiting[studio_id]
-        waiting.discard(waiter)
-        if not waiting:
-            del self._waiting[studio_id]
 
     def _wake(self, studio_id: UUID) -> None:
         for waiter in self._waiting.get(studio_id, ()):

@@ -9,10 +9,8 @@ from studiogate.domain.paging import MAX_ROWS_BYTES
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """A table as partners see it. ``alias`` is the table's name inside ``columns``, ``joins`` and conditions.
-
-    There is one instance per resource, so cached statements are looked up by its identity, not by its text.
-    """
+    """A table as partners see it; ``alias`` is its name inside ``columns``, ``joins`` and conditions. There is one
+    instance each, so cached statements are looked up by its identity."""
 
     table: str
     alias: str

@@ -18,7 +18,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.page_statement import Placeholders, Resource, Shape, page_statement, permitted_conditions
 
 __all__ = ["Filter", "OneOf", "Parent", "Resource", "read_one", "read_page"]
@@ -45,14 +45,24 @@ class OneOf(NamedTuple):
 
 
 class Parent(NamedTuple):
-    """A row that must exist, otherwise the answer is not_found; the condition has {} for its id.
-
-    ``param`` is the query parameter that names it; None if the path names it.
-    """
+    """A row that must exist, or the answer is not_found; the condition has {} for its id. ``param`` is the query
+    parameter that names it; None if the path does."""
 
     exists: str
     id: object
     param: str | None = None
+
+
+class ListPage(NamedTuple):
+    """Rows of a list for staff, by column name; ``next`` is where the following page begins, if there is one."""
+
+    rows: list[Any]
+    next: str | None = None
+
+
+def list_page(rows: Sequence[Record], limit: int, place: str = "id") -> ListPage:
+    """Return a page of which one row too many was read, if there are more; the next begins at the column ``place``."""
+    return ListPage(list(rows[:limit]), str(rows[limit - 1][place]) if len(rows) > limit else None)
 
 
 async def read_one(

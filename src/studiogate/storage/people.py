@@ -30,13 +30,6 @@ LOCK_LEADS = f"""
       and {IS_MEMBER.format(studio="$1", email="l.email")}
     order by l.id for no key update of l"""
 
-CONVERT = "update leads set status = $3, lifecycle_stage = $4 where studio_id = $1 and id = any($2::uuid[])"
-
-ADOPT_SUBMISSIONS = """
-    update form_submissions n set member_id = m.id from members m
-    where n.studio_id = $1 and n.submitter_email = m.email and n.member_id is null and n.verified
-      and m.studio_id = $1 and m.email = any($2::text[])"""
-
 
 async def lock_email(connection: Connection, access: Access, email: str) -> None:
     """Lock an email until the transaction ends, after waiting for transactions that create a person with it."""
@@ -50,24 +43,20 @@ async def lock_leads_of_members(connection: Connection, access: Access, emails: 
 
 
 async def convert(connection: Connection, access: Access, lead_ids: Sequence[UUID]) -> None:
-    await connection.execute(CONVERT, access.studio_id, lead_ids, *first_state(is_member=True))
+    statement = "update leads set status = $3, lifecycle_stage = $4 where studio_id = $1 and id = any($2::uuid[])"
+    await connection.execute(statement, access.studio_id, lead_ids, *first_state(is_member=True))
 
 
 async def adopt_submissions(connection: Connection, access: Access, emails: Sequence[str]) -> None:
     """Link earlier verified submissions to the members with their emails, so that a waiver among them counts."""
-    await connection.execute(ADOPT_SUBMISSIONS, access.studio_id, emails)
+    statement = """
+        update form_submissions n set member_id = m.id from members m
+        where n.studio_id = $1 and n.submitter_email = m.email and n.member_id is null and n.verified
+          and m.studio_id = $1 and m.email = any($2::text[])"""
+    await connection.execute(statement, access.studio_id, emails)
 
 
 WAITING_LOCKED = 100
-
-# $4: only those that lie ahead.
-LIVE_BOOKINGS = """
-    select id, class_id, member_id from bookings
-    where studio_id = $1 and member_id = any($2::uuid[]) and status = any($3::text[])
-      and (not $4::boolean or start_time > clock_timestamp())
-    order by class_id, id"""
-
-LOCK_CLASSES = "select id from classes where studio_id = $1 and id = any($2::uuid[]) order by id for no key update"
 
 # The members, and the waiting members of the classes: a freed seat may become theirs.
 LOCK_MEMBERS = f"""
@@ -103,11 +92,11 @@ SUBMISSIONS = """
     select id from form_submissions
     where studio_id = $1 and lead_id = any($4::uuid[]) and member_id is null and submitter_email is distinct from $3"""
 UPLOADS = "select id from form_uploads where studio_id = $1 and submission_id = any($2::uuid[])"
-MEMBERSHIPS = "select id from memberships where studio_id = $1 and member_id = $2 order by id"
-PURCHASES = "select id from purchases where studio_id = $1 and member_id = $2"
-BOOKINGS = "select id from bookings where studio_id = $1 and member_id = $2"
-WAITLIST_ENTRIES = "select id from waitlist_entries where studio_id = $1 and member_id = $2 order by id"
-MERGED = "select id from merged_people where studio_id = $1 and member_id = $2"
+# In the order of ``PersonRows``.
+ROWS = tuple(
+    f"select id from {table} where studio_id = $1 and member_id = $2 order by id"
+    for table in ("memberships", "purchases", "bookings", "waitlist_entries", "merged_people")
+)
 
 
 class LiveBooking(NamedTuple):
@@ -141,7 +130,8 @@ async def lock_with_classes(
     classes that have not started count."""
     before = await _live(connection, access, member_ids, statuses, ahead)
     classes = {each.class_id for each in before}
-    await connection.fetch(LOCK_CLASSES, access.studio_id, sorted(classes))
+    statement = "select id from classes where studio_id = $1 and id = any($2::uuid[]) order by id for no key update"
+    await connection.fetch(statement, access.studio_id, sorted(classes))
     await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), sorted(classes))
     bookings = await _live(connection, access, member_ids, statuses, ahead)
     if not {each.class_id for each in bookings} <= classes:
@@ -152,7 +142,13 @@ async def lock_with_classes(
 async def _live(
     connection: Connection, access: Access, member_ids: Sequence[UUID], statuses: Collection[BookingStatus], ahead: bool
 ) -> list[LiveBooking]:
-    rows = await connection.fetch(LIVE_BOOKINGS, access.studio_id, list(member_ids), list(statuses), ahead)
+    # $4: only those that lie ahead.
+    statement = """
+        select id, class_id, member_id from bookings
+        where studio_id = $1 and member_id = any($2::uuid[]) and status = any($3::text[])
+          and (not $4::boolean or start_time > clock_timestamp())
+        order by class_id, id"""
+    rows = await connection.fetch(statement, access.studio_id, list(member_ids), list(statuses), ahead)
     return [LiveBooking(*row) for row in rows]
 
 
@@ -162,8 +158,7 @@ async def lock_emails(connection: Connection, access: Access, emails: Sequence[s
 
 
 async def rows_of_person(connection: Connection, access: Access, member_id: UUID, email: str | None) -> PersonRows:
-    """Return the ids of everything that a member has. The member and the email must be locked; leads are locked
-    here."""
+    """Return the ids of everything that a member has, and lock the leads. The member and the email must be locked."""
     studio = access.studio_id
     leads = _ids(await connection.fetch(LOCK_LEADS_OF_PERSON, studio, member_id, email))
     submissions = await _submissions(connection, access, member_id, email, leads)
@@ -172,11 +167,7 @@ async def rows_of_person(connection: Connection, access: Access, member_id: UUID
         leads,
         submissions,
         _ids(await connection.fetch(UPLOADS, studio, submissions)),
-        _ids(await connection.fetch(MEMBERSHIPS, studio, member_id)),
-        _ids(await connection.fetch(PURCHASES, studio, member_id)),
-        _ids(await connection.fetch(BOOKINGS, studio, member_id)),
-        _ids(await connection.fetch(WAITLIST_ENTRIES, studio, member_id)),
-        _ids(await connection.fetch(MERGED, studio, member_id)),
+        *[_ids(await connection.fetch(each, studio, member_id)) for each in ROWS],
     )
 
 

@@ -39,7 +39,6 @@ MOVE_EXTERNAL_IDS = """
 
 NOTES = "select staff_notes from members where studio_id = $1 and id = $2"
 SET_STANDING = "update members set suspended = $3, staff_notes = $4 where studio_id = $1 and id = $2"
-DELETE = "delete from members where studio_id = $1 and id = $2"
 MEMBER_OF_LEAD = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'lead'"
 REMEMBER = """
     insert into merged_people as p (studio_id, id, kind, member_id, email) values ($1, $2, $3, $4, $5)
@@ -48,7 +47,6 @@ REMEMBER = """
 LEAD_OF = "select id from leads where studio_id = $1 and email = $2 for no key update"
 RENAME_LEAD = "update leads set email = $3 where studio_id = $1 and id = $2"
 MOVE_TO_LEAD = "update form_submissions set lead_id = $3 where studio_id = $1 and lead_id = $2"
-DELETE_LEAD = "delete from leads where studio_id = $1 and id = $2"
 LEAD_NOTES = "select staff_notes from leads where studio_id = $1 and id = $2"
 SET_LEAD_NOTES = "update leads set staff_notes = $3 where studio_id = $1 and id = $2"
 
@@ -60,8 +58,7 @@ async def move_rows(connection: Connection, access: Access, merged_id: UUID, kep
 
 
 async def notes_of(connection: Connection, access: Access, member_id: UUID) -> str:
-    notes: str = await connection.fetchval(NOTES, access.studio_id, member_id)
-    return notes
+    return str(await connection.fetchval(NOTES, access.studio_id, member_id))
 
 
 async def write_standing(
@@ -75,7 +72,7 @@ async def delete_member(
 ) -> None:
     """Delete a member without rows, and remember which member has them and gets what is sent to its email."""
     await connection.execute(REMEMBER, access.studio_id, merged_id, "member", kept_id, email)
-    await connection.execute(DELETE, access.studio_id, merged_id)
+    await connection.execute("delete from members where studio_id = $1 and id = $2", access.studio_id, merged_id)
 
 
 async def lock_lead_of(connection: Connection, access: Access, email: str | None) -> UUID | None:
@@ -96,7 +93,7 @@ async def absorb_lead(connection: Connection, access: Access, merged_id: UUID, k
     await connection.execute(MOVE_TO_LEAD, access.studio_id, merged_id, kept_id)
     await connection.execute(MOVE_EXTERNAL_IDS, access.studio_id, merged_id, kept_id, "leads")
     await connection.execute(SET_LEAD_NOTES, access.studio_id, kept_id, notes)
-    await connection.execute(DELETE_LEAD, access.studio_id, merged_id)
+    await connection.execute("delete from leads where studio_id = $1 and id = $2", access.studio_id, merged_id)
 
 
 async def remember_lead(connection: Connection, access: Access, lead_id: UUID, member_id: UUID) -> None:
@@ -123,17 +120,6 @@ COUNTS = f"""
            (select count(*) from form_uploads u where u.studio_id = $1 and u.submission_id = any($4)) as files,
            cardinality($3::uuid[]) as leads"""
 
-# Classes in which both have a live booking: a merge is refused until one of the two is cancelled.
-SHARED_CLASSES = """
-    select c.id, c.title, c.start_time, coalesce(l.timezone, studio.timezone) as timezone
-    from bookings a
-    join bookings b on b.studio_id = $1 and b.class_id = a.class_id and b.member_id = $3 and b.status <> 'cancelled'
-    join classes c on c.studio_id = $1 and c.id = a.class_id
-    join studios studio on studio.studio_id = $1
-    left join locations l on l.studio_id = $1 and l.id = c.location_id
-    where a.studio_id = $1 and a.member_id = $2 and a.status <> 'cancelled'
-    order by c.start_time desc, c.id limit 20"""
-
 
 async def counts(connection: Connection, access: Access, member_id: UUID, email: str | None) -> Record:
     """Return how many rows of each kind a member has."""
@@ -143,5 +129,14 @@ async def counts(connection: Connection, access: Access, member_id: UUID, email:
 
 
 async def shared_classes(connection: Connection, access: Access, member_id: UUID, other_id: UUID) -> list[Record]:
-    """Return the classes in which both members have a live booking."""
-    return await connection.fetch(SHARED_CLASSES, access.studio_id, member_id, other_id)
+    # Classes in which both have a live booking: a merge is refused until one of the two is cancelled.
+    statement = """
+        select c.id, c.title, c.start_time, coalesce(l.timezone, studio.timezone) as timezone
+        from bookings a
+        join bookings b on b.studio_id = $1 and b.class_id = a.class_id and b.member_id = $3 and b.status <> 'cancelled'
+        join classes c on c.studio_id = $1 and c.id = a.class_id
+        join studios studio on studio.studio_id = $1
+        left join locations l on l.studio_id = $1 and l.id = c.location_id
+        where a.studio_id = $1 and a.member_id = $2 and a.status <> 'cancelled'
+        order by c.start_time desc, c.id limit 20"""
+    return await connection.fetch(statement, access.studio_id, member_id, other_id)

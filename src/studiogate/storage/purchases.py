@@ -12,16 +12,13 @@ from studiogate.domain.purchases import Paid, PurchaseLine
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.db.statement import Statement
-from studiogate.storage.paging import Filter, read_one, read_page
+from studiogate.storage.paging import Filter, read_page
 from studiogate.storage.resources import PURCHASE
 
 STATE = MembershipState._fields
 INSERT_MEMBERSHIP = f"""
     insert into memberships (studio_id, id, member_id, product_id, price_id, {", ".join(STATE)})
     values ($1, $2, $3, $4, $5, {", ".join(f"${number}" for number in range(6, 6 + len(STATE)))})"""
-
-# Retiring a product or replacing a price waits for the sales that run, and the other way round.
-LOCK_PRODUCT = "select id from products where studio_id = $1 and id = $2 for share"
 
 
 class NewMembership(NamedTuple):
@@ -41,7 +38,9 @@ async def lock_member(connection: Connection, access: Access, member_id: UUID) -
 
 async def lock_product(connection: Connection, access: Access, product_id: UUID) -> None:
     """Keep a product and its prices as they are until the transaction ends."""
-    await connection.execute(LOCK_PRODUCT, access.studio_id, product_id)
+    # Retiring a product or replacing a price waits for the sales that run, and the other way round.
+    statement = "select id from products where studio_id = $1 and id = $2 for share"
+    await connection.execute(statement, access.studio_id, product_id)
 
 
 async def clock(connection: Connection, access: Access) -> tuple[ZoneInfo, datetime]:
@@ -59,14 +58,8 @@ async def insert_membership(connection: Connection, access: Access, membership: 
 async def record(
     connection: Connection, access: Access, membership_id: UUID, purchase_id: UUID, price_id: UUID
 ) -> None:
-    """Record by which purchase, and at which price, a membership was sold."""
-    await connection.execute(
-        "insert into sales (studio_id, membership_id, purchase_id, price_id) values ($1, $2, $3, $4)",
-        access.studio_id,
-        membership_id,
-        purchase_id,
-        price_id,
-    )
+    statement = "insert into sales (studio_id, membership_id, purchase_id, price_id) values ($1, $2, $3, $4)"
+    await connection.execute(statement, access.studio_id, membership_id, purchase_id, price_id)
 
 
 INSERT = Statement("""
@@ -84,23 +77,6 @@ LOCK_MEMBER = """
 HAS_PURCHASE = """
     select exists (select from purchases u
                    where u.studio_id = $1 and u.id = $2 and ($3::uuid[] is null or u.location_id = any($3)))"""
-
-# The membership that a purchase pays for, by its sale or a renewal (an imported purchase may be both), and whether
-# another payment for it has failed.
-FIND = """
-    select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, paid.membership_id, exists (
-               select from (select r.purchase_id from renewals r
-                            where r.studio_id = $1 and r.membership_id = paid.membership_id
-                            union all
-                            select s.purchase_id from sales s
-                            where s.studio_id = $1 and s.membership_id = paid.membership_id) other
-               join purchases unpaid on unpaid.studio_id = $1 and unpaid.id = other.purchase_id
-               where other.purchase_id <> u.id and unpaid.status = 'failed') as others_failed
-    from purchases u left join lateral (
-        select r.membership_id from renewals r where r.studio_id = $1 and r.purchase_id = u.id
-        union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id
-        limit 1) paid on true
-    where u.studio_id = $1 and u.id = $2"""
 
 
 class NewPurchase(NamedTuple):
@@ -125,10 +101,6 @@ async def list_purchases(
     return await read_page(connection, access, PURCHASE, page, filters=filters, updated_after=updated_after)
 
 
-async def read_purchase(connection: Connection, access: Access, purchase_id: str) -> str | None:
-    return await read_one(connection, access, PURCHASE, purchase_id)
-
-
 async def insert(connection: Connection, access: Access, purchase: NewPurchase) -> None:
     await INSERT.rows(
         connection,
@@ -150,17 +122,27 @@ async def lock_member_of(connection: Connection, access: Access, purchase_id: UU
 
 
 async def find(connection: Connection, access: Access, purchase_id: UUID) -> FoundPurchase:
-    """Return a purchase whose member is locked."""
-    (row,) = await connection.fetch(FIND, access.studio_id, purchase_id)
+    # The membership that a purchase pays for, by its sale or a renewal (an imported purchase may be both), and whether
+    # another payment for it has failed.
+    statement = """
+        select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, paid.membership_id, exists (
+                   select from (select r.purchase_id from renewals r
+                                where r.studio_id = $1 and r.membership_id = paid.membership_id
+                                union all
+                                select s.purchase_id from sales s
+                                where s.studio_id = $1 and s.membership_id = paid.membership_id) other
+                   join purchases unpaid on unpaid.studio_id = $1 and unpaid.id = other.purchase_id
+                   where other.purchase_id <> u.id and unpaid.status = 'failed') as others_failed
+        from purchases u left join lateral (
+            select r.membership_id from renewals r where r.studio_id = $1 and r.purchase_id = u.id
+            union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id
+            limit 1) paid on true
+        where u.studio_id = $1 and u.id = $2"""
+    (row,) = await connection.fetch(statement, access.studio_id, purchase_id)
     return FoundPurchase(Paid(*row[:5]), row["membership_id"], row["others_failed"])
 
 
 async def write_paid(connection: Connection, access: Access, purchase_id: UUID, paid: Paid) -> None:
     """Store what a payment, a refund or a waiver changed."""
-    await connection.execute(
-        "update purchases set status = $3, refunded_amount = $4 where studio_id = $1 and id = $2",
-        access.studio_id,
-        purchase_id,
-        paid.status,
-        paid.refunded_amount,
-    )
+    statement = "update purchases set status = $3, refunded_amount = $4 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, purchase_id, paid.status, paid.refunded_amount)

@@ -13,14 +13,6 @@ from studiogate.storage.db.pool import Connection
 # Counting stops here: beyond it, what matters is that it is too much.
 MAX_COUNTED = 100_000
 
-MEASURE = """
-    select (select count(*) from (select from mails where status = 'queued' limit $1) m) as mails,
-           (select coalesce(extract(epoch from now() - min(created_at)), 0) from mails
-            where status = 'queued') as mail_age,
-           (select count(*) from (select from webhook_deliveries where status = 'pending' limit $1) d) as deliveries,
-           (select coalesce(extract(epoch from now() - min(due_at)), 0) from webhook_deliveries
-            where status = 'pending' and due_at <= now()) as delivery_age"""
-
 # The problems of the mail server and of the way to it begin so (``worker.mail``); mails that were dropped have others.
 LATE = f"""
     select count(*) as mails from mails
@@ -53,7 +45,14 @@ async def mail_trouble(connection: Connection) -> MailTrouble:
 async def measure(connection: Connection) -> dict[str, tuple[int, float]]:
     """Return, by queue, its length and the age of its oldest entry: of a mail since it was queued, of a delivery since
     it is due. Worker only, all studios."""
-    row = await connection.fetchrow(MEASURE, MAX_COUNTED)
+    statement = """
+    select (select count(*) from (select from mails where status = 'queued' limit $1) m) as mails,
+           (select coalesce(extract(epoch from now() - min(created_at)), 0) from mails
+            where status = 'queued') as mail_age,
+           (select count(*) from (select from webhook_deliveries where status = 'pending' limit $1) d) as deliveries,
+           (select coalesce(extract(epoch from now() - min(due_at)), 0) from webhook_deliveries
+            where status = 'pending' and due_at <= now()) as delivery_age"""
+    row = await connection.fetchrow(statement, MAX_COUNTED)
     if row is None:
         return {}
     return {

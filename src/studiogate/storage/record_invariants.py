@@ -1,11 +1,15 @@
 """The invariants of series, staff, people and the audit log, each as a query for its violations."""
 
+from collections.abc import Iterable
+from zoneinfo import ZoneInfo
+
 from studiogate.domain.audit import DAYS_KEPT, MASK
 from studiogate.domain.fields.people import MEMBERS
+from studiogate.domain.schedule.series import local_instant
 from studiogate.storage.audit import IDS, TABLES
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import json_rows
 from studiogate.storage.doctor import Invariant
-from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
 from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE, UNLIMITED_ROLE
 
 _ERASED = [
@@ -13,6 +17,35 @@ _ERASED = [
     for each in MEMBERS.fields
     if each.personal
 ]
+# When the classes of series start, by the clocks of their locations. The instants are computed here and given to
+# statements as rows. PostgreSQL has rules of its own for time zones, which may be older or newer than ours: it would
+# call a class wrong that starts when it should.
+
+# ``start`` has the instant of a local time on a day; ``{0}`` is the parameter.
+STARTS = "json_to_recordset({0}::json) as start(timezone text, day date, at time, instant timestamptz)"
+
+# The days and local times of the classes c of series s at locations l for which a condition holds.
+WANTED = """
+    select distinct l.timezone, c.series_date as day, s.local_start as at
+    from classes c
+    join class_series s on s.studio_id = c.studio_id and s.id = c.series_id
+    join locations l on l.studio_id = s.studio_id and l.id = s.location_id
+    where {0}"""
+
+
+def start_rows(wanted: Iterable[Record]) -> str:
+    """Return the rows of ``STARTS`` for what ``WANTED`` found."""
+    return json_rows(
+        {
+            "timezone": zone,
+            "day": day.isoformat(),
+            "at": at.isoformat(),
+            "instant": local_instant(day, at, ZoneInfo(zone)),
+        }
+        for zone, day, at in wanted
+    )
+
+
 # The local date d of a series s is one of its pattern's; weeks are counted from the Monday of the first date's week.
 # The rule is ``domain.schedule.series.dates``; a test keeps the two in agreement.
 IN_PATTERN = """
@@ -20,7 +53,7 @@ IN_PATTERN = """
      and extract(isodow from {0})::integer = any(s.weekdays)
      and ({0} - date_trunc('week', s.first_date)::date) / 7 % s.every_weeks = 0)"""
 
-# The class c agrees with its series s; ``start`` (``series_starts``) is when it is to start.
+# The class c agrees with its series s; ``start`` (``STARTS``) is when it is to start.
 AGREES = f"""
     {IN_PATTERN.format("c.series_date")}
     and c.start_time = start.instant

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.request_log import FIRST_FAILURE, KEPT, KEPT_PER_STUDIO, KeyRequests
+from studiogate.domain.request_log import FIRST_FAILURE, KeyRequests
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement, new_id
 
@@ -16,25 +16,6 @@ INSERT = Statement("""
         :ids::uuid[], :credential_ids::text[], :times::timestamptz[], :methods::text[], :routes::text[],
         :statuses::integer[], :codes::text[], :milliseconds::real[], :bytes::bigint[], :request_ids::text[],
         :unlisted::integer[]) r""")
-OLD = f"occurred_at <= now() - interval '{KEPT.days} days'"
-# Housekeeping only, all studios. Needs one index probe per studio.
-STUDIOS_WITH_OLD_REQUESTS = f"""
-    select s.studio_id from studios s cross join lateral (
-        select from request_log r where r.studio_id = s.studio_id and r.{OLD} order by r.occurred_at limit 1) due"""
-
-DELETE_OLD = f"""
-    delete from request_log where studio_id = $1 and id in (
-        select id from request_log where studio_id = $1 and {OLD} order by occurred_at limit $2)"""
-
-# Reads all entries that are kept, to find the newest one of those that are too many. What another process is deleting
-# at the same moment is left to it.
-DELETE_SURPLUS = f"""
-    delete from request_log where studio_id = $1 and id in (
-        select id from request_log
-        where studio_id = $1 and occurred_at <= (
-            select b.occurred_at from request_log b where b.studio_id = $1
-            order by b.occurred_at desc, b.id desc offset {KEPT_PER_STUDIO} limit 1)
-        order by occurred_at limit $2 for update skip locked)"""
 
 
 class LogFilter(NamedTuple):
@@ -47,7 +28,6 @@ class LogFilter(NamedTuple):
 
 
 async def add(connection: Connection, access: Access, keys: Sequence[KeyRequests]) -> None:
-    """Write the requests of some keys of one studio, in one statement."""
     listed = [each for key in keys for each in key.listed]
     last = {id(key.listed[-1]): key.unlisted for key in keys if key.listed}
     await INSERT.rows(
@@ -84,19 +64,3 @@ async def list_requests(connection: Connection, access: Access, wanted: LogFilte
         wanted.limit,
     )
     return rows
-
-
-async def studios_with_old_requests(connection: Connection) -> list[UUID]:
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_OLD_REQUESTS)]
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of old entries; return how many."""
-    status: str = await connection.execute(DELETE_OLD, access.studio_id, at_most)
-    return int(status.rpartition(" ")[2])
-
-
-async def delete_surplus(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of the entries beyond the number that is kept per studio; return how many."""
-    status: str = await connection.execute(DELETE_SURPLUS, access.studio_id, at_most)
-    return int(status.rpartition(" ")[2])

@@ -3,13 +3,13 @@
 Staff of some locations, or a filter by location, read each location along its index; the few rows are merged.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.paging import ListPage, list_page
 from studiogate.storage.status_lists import WAIVABLE
 
 # The purchases that wait for money. The text repeats the condition of the partial indexes.
@@ -104,34 +104,25 @@ class PurchaseFilters(NamedTuple):
     open_fees: bool = False
 
 
-class PurchasePage(NamedTuple):
-    """``next`` is the last row of the page, if there is another page."""
-
-    rows: list[Record]
-    next: str | None
-
-
 async def list_purchases(
     connection: Connection, access: Access, filters: PurchaseFilters, after: UUID | None, limit: int
-) -> PurchasePage:
-    """Return a page of purchases, the newest first."""
+) -> ListPage:
     places = _places(access, filters.location_id)
     kind = _kind(filters, located=places is not None)
     values = (access.studio_id, limit + 1, places, filters.status, filters.member_id, after)
-    return _paged(await connection.fetch(PAGES[kind, after is not None], *values), limit)
+    return list_page(await connection.fetch(PAGES[kind, after is not None], *values), limit)
 
 
 async def read_purchase(connection: Connection, access: Access, purchase_id: UUID) -> Record | None:
-    """Return a purchase at a permitted location."""
     return await connection.fetchrow(ONE, access.studio_id, 1, access.location_ids, None, None, purchase_id)
 
 
 async def renewals_due(
     connection: Connection, access: Access, until: datetime, after: UUID | None, limit: int
-) -> PurchasePage:
+) -> ListPage:
     """Return the memberships that renew before a time, the next first. They belong to no location."""
     values = [access.studio_id, limit + 1, until, *([] if after is None else [after])]
-    return _paged(await connection.fetch(RENEWALS[after is not None], *values), limit)
+    return list_page(await connection.fetch(RENEWALS[after is not None], *values), limit)
 
 
 def _places(access: Access, location_id: UUID | None) -> list[UUID] | None:
@@ -148,7 +139,3 @@ def _kind(filters: PurchaseFilters, *, located: bool) -> str:
         return "fees"
     kind = "all" if filters.status is None else "status"
     return f"{kind} there" if located else kind
-
-
-def _paged(rows: Sequence[Record], limit: int) -> PurchasePage:
-    return PurchasePage(list(rows[:limit]), str(rows[limit - 1]["id"]) if len(rows) > limit else None)

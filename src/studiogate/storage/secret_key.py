@@ -1,12 +1,13 @@
 """The secret key that all processes of an installation must share; the database knows only its fingerprint."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from studiogate.storage.db.pool import Connection
 
-FINGERPRINT = "select key_fingerprint from deployment"
+_FINGERPRINT = "select key_fingerprint from deployment"
+FINGERPRINTS = {None: _FINGERPRINT, "share": f"{_FINGERPRINT} for share", "update": f"{_FINGERPRINT} for update"}
 # An installation without studios has no process of an earlier release, which could not read sealed link secrets.
 FIRST = """
     insert into deployment (key_fingerprint, seals_links) select $1, not exists (select from studios)
@@ -34,7 +35,6 @@ UNSEALED_LINKS = """
     select studio_id from studio_secrets
     where length(link_secret) = 32 and (select seals_links from deployment) limit $1"""
 LOCK_LINK = "select link_secret from studio_secrets where studio_id = $1 for update"
-WRITE_LINKS = "update studio_secrets set link_secret = $2 where studio_id = $1"
 
 
 class EndpointSecrets(NamedTuple):
@@ -57,26 +57,15 @@ class SealedAnswer(NamedTuple):
     body: bytes
 
 
-async def key_fingerprint(connection: Connection) -> bytes | None:
-    """Return the fingerprint of the key that this database's secrets are sealed with; None before the first start."""
-    found: bytes | None = await connection.fetchval(FINGERPRINT)
-    return found
+async def key_fingerprint(connection: Connection, lock: Literal["share", "update"] | None = None) -> bytes | None:
+    """Return the fingerprint of the key that this database's secrets are sealed with; None before the first start.
 
-
-async def share_fingerprint(connection: Connection) -> bytes | None:
-    """Return the fingerprint, in a transaction that seals something: a rotation waits until it has ended."""
-    found: bytes | None = await connection.fetchval(FINGERPRINT + " for share")
-    return found
-
-
-async def lock_fingerprint(connection: Connection) -> bytes | None:
-    """Return the fingerprint, in a rotation: transactions that seal something wait until it has ended."""
-    found: bytes | None = await connection.fetchval(FINGERPRINT + " for update")
+    With a lock on it, a rotation (update) and transactions that seal something (share) wait for each other."""
+    found: bytes | None = await connection.fetchval(FINGERPRINTS[lock])
     return found
 
 
 async def write_first(connection: Connection, fingerprint: bytes) -> bytes:
-    """Store the fingerprint unless there is one; return the stored one."""
     await connection.execute(FIRST, fingerprint)
     return await key_fingerprint(connection) or fingerprint
 
@@ -110,7 +99,7 @@ async def link_secrets(connection: Connection) -> list[LinkSecret]:
 
 
 async def write_link_secrets(connection: Connection, secrets: Sequence[LinkSecret]) -> None:
-    await connection.executemany(WRITE_LINKS, secrets)
+    await connection.executemany("update studio_secrets set link_secret = $2 where studio_id = $1", secrets)
 
 
 async def studios_with_unsealed_links(connection: Connection, at_most: int) -> list[UUID]:

@@ -16,7 +16,6 @@ KNOWN = """
            array(select i.id from instructors i where i.studio_id = $1 and i.id = $3::uuid) as instructors"""
 ROLE = """
     select role, location_ids, instructor_id, disabled_at from staff_roles where studio_id = $1 and account_id = $2"""
-COUNT = "select count(*) from staff_roles where studio_id = $1"
 OWNERS = """
     select r.account_id, a.password_hash is not null
     from staff_roles r join staff_accounts a on a.id = r.account_id
@@ -55,14 +54,12 @@ class StoredRole(NamedTuple):
 
 
 async def lock_studio(connection: Connection, access: Access) -> str | None:
-    """Lock the studio's row and return its slug: changes of its staff are made one after the other, so that two owners
-    cannot remove each other."""
+    """Lock the studio's row, so that two owners cannot remove each other; return its slug."""
     slug: str | None = await connection.fetchval(LOCK_STUDIO, access.studio_id)
     return slug
 
 
 async def known_rows(connection: Connection, access: Access, grant: Grant) -> Known:
-    """Return which of the rows that a grant names exist in the studio."""
     row = await connection.fetchrow(KNOWN, access.studio_id, list(grant.location_ids or ()), grant.instructor_id)
     return Known(row["locations"], row["instructors"]) if row is not None else Known((), ())
 
@@ -76,23 +73,19 @@ async def find_role(connection: Connection, access: Access, account_id: UUID) ->
 
 
 async def count_roles(connection: Connection, access: Access) -> int:
-    count: int = await connection.fetchval(COUNT, access.studio_id)
-    return count
+    return int(await connection.fetchval("select count(*) from staff_roles where studio_id = $1", access.studio_id))
 
 
 async def list_staff(connection: Connection, access: Access) -> list[Record]:
-    """Return the accounts of the studio with their roles; there are at most MAX_STAFF. ``locations`` are the names
-    of those that a role is limited to."""
+    """Return the accounts of the studio with their roles, and the names of the locations to which these are limited."""
     return list(await connection.fetch(LIST, access.studio_id))
 
 
 async def owners(connection: Connection, access: Access) -> list[Owner]:
-    """Return the studio's owners who are not disabled."""
     return [Owner(*row) for row in await connection.fetch(OWNERS, access.studio_id)]
 
 
 async def put_role(connection: Connection, access: Access, account_id: UUID, grant: Grant) -> None:
-    """Give an account a role in the studio, or replace the one it has."""
     locations = None if grant.location_ids is None else list(grant.location_ids)
     await connection.execute(PUT, access.studio_id, account_id, grant.role.value, locations, grant.instructor_id)
 

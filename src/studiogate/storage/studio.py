@@ -12,7 +12,7 @@ from studiogate.domain.logos import PREFIX, Logo
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
-from studiogate.storage.paging import Resource, read_one, read_page
+from studiogate.storage.paging import Resource, read_page
 
 STUDIO = """
     select row_to_json(w)::text from (
@@ -79,18 +79,13 @@ async def list_locations(connection: Connection, access: Access, page: PageReque
     return await read_page(connection, access, LOCATION, page)
 
 
-async def read_location(connection: Connection, access: Access, location_id: str) -> str | None:
-    return await read_one(connection, access, LOCATION, location_id)
-
-
 async def find_studio(connection: Connection, slug: str) -> Record | None:
     """Return a studio by its slug. Operators only."""
     return await connection.fetchrow("select studio_id, name, test from studios where slug = $1", slug)
 
 
 async def slug_of(connection: Connection, access: Access) -> str:
-    slug: str = await connection.fetchval("select slug from studios where studio_id = $1", access.studio_id)
-    return slug
+    return str(await connection.fetchval("select slug from studios where studio_id = $1", access.studio_id))
 
 
 async def any_studio(connection: Connection) -> bool:
@@ -105,16 +100,13 @@ async def location_ids(connection: Connection, access: Access) -> set[UUID]:
 
 async def country_of(connection: Connection, access: Access) -> str | None:
     """Return the country that is assumed for phone numbers without a country code."""
-    country: str | None = await connection.fetchval(
-        "select country from studios where studio_id = $1", access.studio_id
-    )
+    statement = "select country from studios where studio_id = $1"
+    country: str | None = await connection.fetchval(statement, access.studio_id)
     return country
 
 
 async def currency_of(connection: Connection, access: Access) -> str:
-    """Return the currency of amounts that name none."""
-    currency: str = await connection.fetchval("select currency from studios where studio_id = $1", access.studio_id)
-    return currency
+    return str(await connection.fetchval("select currency from studios where studio_id = $1", access.studio_id))
 
 
 async def create_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> bool:
@@ -127,10 +119,8 @@ async def lock_studio(connection: Connection, access: Access) -> Record | None:
 
 
 async def update_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> bool:
-    """Replace the given columns; return False if another studio has the slug.
-
-    Raise TransactionConflictError if one takes it at this moment: the transaction is then repeated.
-    """
+    """Replace the given columns; return False if another studio has the slug. Raise TransactionConflictError if one
+    takes it at this moment: the transaction is then repeated."""
     if await connection.fetchval(SLUG_TAKEN, access.studio_id, values.get("slug")):
         return False
     try:
@@ -147,47 +137,39 @@ async def policies(connection: Connection, access: Access) -> dict[str, dict[str
 
 
 async def primary_location(connection: Connection, access: Access) -> UUID | None:
-    found: UUID | None = await connection.fetchval(
-        "select id from locations where studio_id = $1 and is_primary for no key update", access.studio_id
-    )
+    statement = "select id from locations where studio_id = $1 and is_primary for no key update"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id)
     return found
 
 
 async def end_primary(connection: Connection, access: Access, location_id: UUID) -> None:
-    await connection.execute(
-        "update locations set is_primary = false where studio_id = $1 and id = $2", access.studio_id, location_id
-    )
-
-
-WRITE_LOGO = """
-    insert into studio_logos (studio_id, name, content_type, content) values ($1, $2, $3, $4)
-    on conflict (studio_id) do update
-    set name = excluded.name, content_type = excluded.content_type, content = excluded.content"""
-
-REMOVE_LOGO = "delete from studio_logos where studio_id = $1 returning true"
-
-NAMED_LOGO = """
-    select l.name, l.content_type, l.content from studios s join studio_logos l on l.studio_id = s.studio_id
-    where s.slug = $1 and l.name = $2"""
+    statement = "update locations set is_primary = false where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, location_id)
 
 
 async def write_logo(connection: Connection, access: Access, logo: Logo) -> None:
     """Store the studio's logo, replacing the previous one."""
-    await connection.execute(WRITE_LOGO, access.studio_id, *logo)
+    statement = """
+        insert into studio_logos (studio_id, name, content_type, content) values ($1, $2, $3, $4)
+        on conflict (studio_id) do update
+        set name = excluded.name, content_type = excluded.content_type, content = excluded.content"""
+    await connection.execute(statement, access.studio_id, *logo)
 
 
 async def remove_logo(connection: Connection, access: Access) -> bool:
-    """Remove the studio's logo; return whether there was one."""
-    return bool(await connection.fetchval(REMOVE_LOGO, access.studio_id))
+    statement = "delete from studio_logos where studio_id = $1 returning true"
+    return bool(await connection.fetchval(statement, access.studio_id))
 
 
 async def find_logo(connection: Connection, studio_slug: str, name: str) -> Logo | None:
     """Return the logo at an address. A logo is public, so the address is all that a visitor needs."""
-    row = await connection.fetchrow(NAMED_LOGO, studio_slug, name)
+    statement = """
+        select l.name, l.content_type, l.content from studios s join studio_logos l on l.studio_id = s.studio_id
+        where s.slug = $1 and l.name = $2"""
+    row = await connection.fetchrow(statement, studio_slug, name)
     return None if row is None else Logo(**dict(row))
 
 
 async def logo_name(connection: Connection, access: Access) -> str | None:
-    """Return the name of the stored logo."""
     name: str | None = await connection.fetchval("select name from studio_logos where studio_id = $1", access.studio_id)
     return name

@@ -37,8 +37,7 @@ class DiskFullError(Exception):
 
 
 def give_to_owner_of_folder(path: Path) -> None:
-    """Make what root has created (a command, or the start of the service) readable for the account of the service,
-    which owns the folder."""
+    """Make what root has created readable for the account of the service, which owns the folder."""
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.chown(path, owner.st_uid, owner.st_gid)
@@ -46,8 +45,6 @@ def give_to_owner_of_folder(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UploadFolder:
-    """The folder with the files of all studios."""
-
     data: Path
 
     def incoming(self, studio_id: UUID, name: str) -> Path:
@@ -88,7 +85,6 @@ class UploadFolder:
                     yield UUID(path.parent.parent.name), path.name
 
     def has_files(self) -> bool:
-        """Return whether there is any file, whosever it is."""
         return any(not path.is_dir() for path in (self.data / FOLDER).rglob("*"))
 
     def remove_empty_folders(self) -> None:

@@ -19,21 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import prometheus_client
 import structlog
 import uuid_utils
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-    multiprocess,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
 from studiogate import clock
 
-METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
+METRICS_CONTENT_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 # Text that looks like a key or a webhook secret is not accepted as an id: it would be logged.
 _CALLERS_REQUEST_ID = re.compile(rb"(?!.*(?:sgk_|whsec_))[A-Za-z0-9._-]{1,128}")
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode

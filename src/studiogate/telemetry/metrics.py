@@ -5,6 +5,7 @@ With several processes, each writes to its own file, and the process that is scr
 
 import os
 import platform
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,24 +16,17 @@ from studiogate import API_VERSION
 
 SAMPLE_SECONDS = 1.0
 
-DATABASE_CONNECTIONS = Gauge(
-    "studiogate_database_connections",
-    "Connections of the pools, by their state.",
-    ["state"],
-    multiprocess_mode="livesum",
-)
-DATABASE_POOL_SIZE = Gauge(
-    "studiogate_database_pool_size", "Connections that the pools may open.", multiprocess_mode="livesum"
-)
-DATABASE_QUEUE = Gauge(
-    "studiogate_database_queue_length", "Requests that wait for a connection.", multiprocess_mode="livesum"
-)
-CLASS_QUEUE = Gauge(
-    "studiogate_class_queue_length",
-    "Bookings and cancellations whose batch has not begun.",
-    multiprocess_mode="livesum",
-)
-HTTP_CONNECTIONS = Gauge("studiogate_http_connections", "Open HTTP connections.", multiprocess_mode="livesum")
+
+def _summed(name: str, text: str, *labels: str) -> Gauge:
+    """Return a gauge that is the sum over all live processes."""
+    return Gauge(f"studiogate_{name}", text, labels, multiprocess_mode="livesum")
+
+
+DATABASE_CONNECTIONS = _summed("database_connections", "Connections of the pools, by their state.", "state")
+DATABASE_POOL_SIZE = _summed("database_pool_size", "Connections that the pools may open.")
+DATABASE_QUEUE = _summed("database_queue_length", "Requests that wait for a connection.")
+CLASS_QUEUE = _summed("class_queue_length", "Bookings and cancellations whose batch has not begun.")
+HTTP_CONNECTIONS = _summed("http_connections", "Open HTTP connections.")
 OVERLOADS = Counter("studiogate_overloads_total", "Requests answered with 503, by the reason.", ["reason"])
 BOOKINGS = Counter(
     "studiogate_bookings_total", "Attempts to book, by their outcome or the refusal's code.", ["outcome"]
@@ -52,9 +46,7 @@ LATE_MAILS = Gauge(
     multiprocess_mode="mostrecent",
 )
 PROCESS_CPU = Counter("studiogate_process_cpu_seconds_total", "Processor time used.", ["process"])
-PROCESS_MEMORY = Gauge(
-    "studiogate_process_resident_memory_bytes", "Resident memory.", ["process"], multiprocess_mode="livesum"
-)
+PROCESS_MEMORY = _summed("process_resident_memory_bytes", "Resident memory.", "process")
 BUILD = Gauge(
     "studiogate_build_info",
     "1, with the versions as labels.",
@@ -79,19 +71,6 @@ def sample_process(process: str = "api") -> None:
     cpu = times.user + times.system
     PROCESS_CPU.labels(process).inc(max(0.0, cpu - _used["cpu"]))
     _used["cpu"] = cpu
-    PROCESS_MEMORY.labels(process).set(_resident_bytes())
+    with suppress(OSError, IndexError, ValueError):  # not Linux
+        PROCESS_MEMORY.labels(process).set(int(_STATM.read_text().split()[1]) * _PAGE)
     BUILD.labels(studiogate_version(), API_VERSION, platform.python_version()).set(1)
-
-
-def sample_pool(size: int, opened: int, idle: int, queued: int) -> None:
-    DATABASE_POOL_SIZE.set(size)
-    DATABASE_CONNECTIONS.labels("idle").set(idle)
-    DATABASE_CONNECTIONS.labels("in_use").set(opened - idle)
-    DATABASE_QUEUE.set(queued)
-
-
-def _resident_bytes() -> int:
-    try:
-        return int(_STATM.read_text().split()[1]) * _PAGE
-    except (OSError, IndexError, ValueError):  # not Linux
-        return 0

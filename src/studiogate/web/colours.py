@@ -83,9 +83,6 @@ def _rgb(digits: str) -> Rgb:
 
 
 def _luminance(colour: Rgb) -> float:
-    red, green, blue = (_linear(each / 255) for each in colour)
+    shares = (each / 255 for each in colour)
+    red, green, blue = (each / 12.92 if each <= 0.04045 else float(((each + 0.055) / 1.055) ** 2.4) for each in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _linear(value: float) -> float:
-    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)

@@ -16,13 +16,7 @@ import structlog
 from studiogate import clock, telemetry
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.storage.db.failures import (
-    DatabaseFullError,
-    DatabaseUnavailableError,
-    OverloadedError,
-    TransactionConflictError,
-    UnknownOutcomeError,
-)
+from studiogate.storage.db import failures
 from studiogate.storage.upload_folder import DiskFullError
 from studiogate.telemetry import RequestRecord, metrics
 from studiogate.web.body import BodyError, Receive
@@ -127,17 +121,19 @@ def _refusal(exchange: Exchange, error: BaseException) -> Refusal:
     """Return the refusal of a request that failed. What an operator has to know is logged and counted."""
     if isinstance(error, BodyError):
         return error.refusal
-    if isinstance(error, OverloadedError | TransactionConflictError | asyncio.CancelledError):
+    if isinstance(error, failures.OverloadedError | failures.TransactionConflictError | asyncio.CancelledError):
         # Cancelled: the process drains and its time limit has passed. Nothing else cancels a request.
         metrics.OVERLOADS.labels(getattr(error, "reason", "drained")).inc()
         return Refusal(Code.OVERLOADED)
-    if isinstance(error, DatabaseUnavailableError | DiskFullError):
-        unavailable = DatabaseFullError if isinstance(error, DiskFullError) else error
+    if isinstance(error, failures.DatabaseUnavailableError | DiskFullError):
+        unavailable = failures.DatabaseFullError if isinstance(error, DiskFullError) else error
         problem = unavailable.code.value.replace("_", " ")
         log.error(problem, request_id=exchange.request_id, problem=str(error) or type(error).__name__)
         metrics.OVERLOADS.labels(unavailable.reason).inc()
         # Reading stores nothing of the caller's.
-        exchange.outcome_is_unknown = isinstance(error, UnknownOutcomeError) and exchange.request.method not in READS
+        exchange.outcome_is_unknown = (
+            isinstance(error, failures.UnknownOutcomeError) and exchange.request.method not in READS
+        )
         return Refusal(unavailable.code)
     log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
     return Refusal(Code.INTERNAL_ERROR)

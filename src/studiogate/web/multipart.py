@@ -140,14 +140,12 @@ def _with_options(header: bytes) -> tuple[bytes, dict[bytes, bytes]]:
         if option is None:
             break
         name, quoted, plain = option.groups()
-        value = (plain or b"").strip() if quoted is None else _unescaped(quoted)
+        value = plain.strip() if plain else b""
+        if quoted is not None:
+            value = quoted.replace(b"\\\\", b"\\").replace(b'\\"', b'"')
         options.setdefault(name.strip().lower(), value)
         place = option.end()
     return (kind[1].lower(), options) if kind is not None and place == len(header) else (b"", {})
-
-
-def _unescaped(quoted: bytes) -> bytes:
-    return quoted.replace(b"\\\\", b"\\").replace(b'\\"', b'"')
 
 
 def _text(value: bytes) -> str:

@@ -162,7 +162,6 @@ class Request:
         return int(declared[:18]) if declared.isdigit() else 0
 
     async def disconnected(self) -> None:
-        """Return when the client has left."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

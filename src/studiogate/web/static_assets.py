@@ -21,12 +21,7 @@ from studiogate.web.response import Answer, Header
 SHARED = Path(__file__).parent / "static"
 FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 CSS = b"text/css; charset=utf-8"
-_CONTENT_TYPES = {
-    ".css": CSS,
-    ".js": b"text/javascript; charset=utf-8",
-    ".svg": b"image/svg+xml",
-    ".png": b"image/png",
-}
+_CONTENT_TYPES = {".css": CSS, ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml", ".png": b"image/png"}
 
 
 class StaticAssets:
@@ -48,7 +43,6 @@ class StaticAssets:
         return f"{self._prefix}{self._digest}/{name}"
 
     def find(self, path: str, *, zipped: bool) -> Answer | None:
-        """Return the file at an address, or None if there is none."""
         digest, _, name = path.removeprefix(self._prefix).partition("/")
         if not path.startswith(self._prefix) or digest != self._digest or name not in self._files:
             return None
@@ -119,12 +113,10 @@ class Themes:
         return f"{self._prefix}{colours.hex_digits(colour)}.css"
 
     def find(self, path: str) -> Answer | None:
-        """Return the stylesheet at an address, or None if the address is of another kind."""
         found = self._path.fullmatch(path)
-        return Answer(200, self._css(found[1]), ((b"content-type", CSS), FOREVER)) if found else None
-
-    def _css(self, digits: str) -> bytes:
-        """Return the tokens in the form of tokens.css: one value for light pages and one for dark pages."""
-        shades = zip(self._tokens, colours.light(digits), colours.dark(digits), strict=False)
+        if found is None:
+            return None
+        # In the form of tokens.css: one value for light pages and one for dark pages.
+        shades = zip(self._tokens, colours.light(found[1]), colours.dark(found[1]), strict=False)
         tokens = (f"{name}:var(--light,{colours.css(a)}) var(--dark,{colours.css(b)})" for name, a, b in shades)
-        return f":root{{{';'.join(tokens)}}}\n".encode()
+        return Answer(200, f":root{{{';'.join(tokens)}}}\n".encode(), ((b"content-type", CSS), FOREVER))

@@ -48,7 +48,6 @@ async def sweep_once(runtime: Runtime) -> dict[str, int]:
 
 
 def steps_of(runtime: Runtime) -> dict[str, Step]:
-    """Return all steps by their names."""
     folder = UploadFolder(runtime.settings.data_dir)
     noted = partial(mails.note_worker, sends=runtime.settings.smtp_url is not None)
     steps: dict[str, Step] = {"worker noted": noted, **housekeeping.STEPS}

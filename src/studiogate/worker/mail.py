@@ -45,19 +45,14 @@ async def mail_once(runtime: Runtime) -> int:
     if url is None:
         await member_mails.skip_old_news(runtime.database)
         return 0
-    await _queue_member_mails(runtime)
-    due = await mails.studios_with_due_mails(runtime.database)
-    return await for_each_studio(due, lambda studio_id: _send_claimed(runtime, url, studio_id))
-
-
-async def _queue_member_mails(runtime: Runtime) -> None:
-    """Turn new events into mails, studio by studio. A studio that fails does not stop the others, nor the sending."""
     for studio_id in await member_mails.studios_with_news(runtime.database):
         try:
             while await member_mails.queue_news(runtime.database, studio_id):
                 pass
-        except Exception as error:
+        except Exception as error:  # stops neither the other studios nor the sending
             log.error("mails to members not queued", studio_id=str(studio_id), problem=telemetry.problem_of(error))
+    due = await mails.studios_with_due_mails(runtime.database)
+    return await for_each_studio(due, lambda studio_id: _send_claimed(runtime, url, studio_id))
 
 
 async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
@@ -80,7 +75,7 @@ async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
 
 
 async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
-    sender = runtime.settings.mail_from or default_sender(url)
+    sender = runtime.settings.mail_from or f"studiogate@{urlsplit(url).hostname or 'localhost'}"
     try:
         await _deliver(url, sender, mail)
     except Exception as error:
@@ -114,10 +109,6 @@ def _is_final(error: Exception) -> bool:
         return all(each.code >= 500 for each in error.recipients)
     about_the_mail = isinstance(error, aiosmtplib.SMTPDataError)
     return about_the_mail and error.code >= 500 if isinstance(error, aiosmtplib.SMTPResponseException) else False
-
-
-def default_sender(url: str) -> str:
-    return f"studiogate@{urlsplit(url).hostname or 'localhost'}"
 
 
 async def _deliver(url: str, sender: str, mail: ClaimedMail) -> None:

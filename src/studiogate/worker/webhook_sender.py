@@ -73,7 +73,15 @@ class Sender:
 
     @asynccontextmanager
     async def _lane(self, name: object) -> AsyncIterator[httpcore2.AsyncConnectionPool]:
-        lane = self._lanes.get(name) or self._lanes.setdefault(name, _Lane(self._new_pool()))
+        lane = self._lanes.get(name)
+        if lane is None:
+            pool = httpcore2.AsyncConnectionPool(
+                ssl_context=self._tls,
+                max_connections=None,
+                keepalive_expiry=KEEP_ALIVE_SECONDS,
+                network_backend=self._network,
+            )
+            lane = self._lanes[name] = _Lane(pool)
         lane.under_way += 1
         try:
             yield lane.pool
@@ -82,21 +90,15 @@ class Sender:
             lane.used_at = clock.monotonic()
             await self._tidy()
 
-    def _new_pool(self) -> httpcore2.AsyncConnectionPool:
-        return httpcore2.AsyncConnectionPool(
-            ssl_context=self._tls,
-            max_connections=None,
-            keepalive_expiry=KEEP_ALIVE_SECONDS,
-            network_backend=self._network,
-        )
-
     async def _tidy(self) -> None:
         """Close idle lanes, at most once per ``KEEP_ALIVE_SECONDS``."""
         now = clock.monotonic()
         if now - self._tidied_at < KEEP_ALIVE_SECONDS:
             return
         self._tidied_at = now
-        idle = [name for name, lane in self._lanes.items() if _is_idle(lane, now)]
+        idle = [
+            name for name, lane in self._lanes.items() if not lane.under_way and now - lane.used_at > KEEP_ALIVE_SECONDS
+        ]
         for pool in [self._lanes.pop(name).pool for name in idle]:
             await pool.aclose()
 
@@ -114,7 +116,7 @@ class Sender:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 status, retry_after, response = await self._post(lane, url, headers, body.encode())
         except Exception as problem:
-            error = _reason(problem)
+            error = next((word for kind, word in _REASONS if isinstance(problem, kind)), "failed")
         duration = round((clock.monotonic() - started) * 1000)
         return Attempted(started_at, duration, status, error, response, retry_after)
 
@@ -125,10 +127,6 @@ class Sender:
             retry_after = next((value for name, value in answer.headers if name.lower() == b"retry-after"), None)
             text = await _first_bytes(answer)
             return answer.status, retry_after.decode("latin-1") if retry_after is not None else None, text
-
-
-def _is_idle(lane: _Lane, now: float) -> bool:
-    return lane.under_way == 0 and now - lane.used_at > KEEP_ALIVE_SECONDS
 
 
 async def _first_bytes(answer: httpcore2.Response) -> str:
@@ -146,14 +144,7 @@ async def _first_bytes(answer: httpcore2.Response) -> str:
     return kept.decode("utf-8", "replace").replace("\x00", "\ufffd")
 
 
-def _reason(problem: Exception) -> str:
-    """Return one of a few fixed words for a kind of failure: they are shown to partners and counted in metrics."""
-    for kind, word in _REASONS:
-        if isinstance(problem, kind):
-            return word
-    return "failed"
-
-
+# Fixed words for kinds of failures: they are shown to partners and counted in metrics.
 _REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     (DeniedAddressError, "denied_address"),
     (UnknownNameError, "unknown_host"),

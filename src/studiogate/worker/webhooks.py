@@ -72,15 +72,12 @@ class Deliverer:
     async def _poll_forever(self) -> None:
         while True:
             try:
-                await self._poll()
+                for studio_id in await deliveries.studios_with_due(self._database):
+                    self._look_at(studio_id)
+                telemetry.OUTBOX_AGE.set((await deliveries.age(self._database)).total_seconds())
             except Exception as error:
                 log.warning("due deliveries not looked up", problem=telemetry.problem_of(error))
             await asyncio.sleep(POLL_SECONDS)
-
-    async def _poll(self) -> None:
-        for studio_id in await deliveries.studios_with_due(self._database):
-            self._look_at(studio_id)
-        telemetry.OUTBOX_AGE.set((await deliveries.age(self._database)).total_seconds())
 
     async def _round(self) -> None:
         studios, self._studios = self._studios, set()

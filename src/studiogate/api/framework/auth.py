@@ -43,12 +43,17 @@ class Authenticator:
             return Refusal(Code.INVALID_API_KEY)
         now = clock.now()
         verdict = keys.check(self._cached(presented.credential_id), presented, now)
-        if _is_invalid(verdict) and not self._was_refused(presented.credential_id):
+        credential_id = presented.credential_id
+        refused_at = self._refused.get(credential_id, float("-inf"))
+        # Wrong keys must not cost one database statement each.
+        if _is_invalid(verdict) and clock.monotonic() - refused_at >= REFUSED_SECONDS:
             # A secret that a rotation has just created works at once, even if its credential is cached.
             verdict = await self._verdict_of_lookup(presented, now)
         if isinstance(verdict, Credential):
-            self._used[presented.credential_id] = now
-            self._refresh(presented.credential_id)
+            self._used[credential_id] = now
+            looked_up, _ = self._cache.get(credential_id, NOT_CACHED)
+            if clock.monotonic() - looked_up >= REFRESH_SECONDS and credential_id not in self._lookups:
+                self._start_lookup(credential_id)
         return verdict
 
     def _parse(self, key: bytes) -> PresentedKey | None:
@@ -66,16 +71,6 @@ class Authenticator:
     def _cached(self, credential_id: str) -> Credential | None:
         looked_up, credential = self._cache.get(credential_id, NOT_CACHED)
         return credential if clock.monotonic() - looked_up < CACHE_SECONDS else None
-
-    def _refresh(self, credential_id: str) -> None:
-        looked_up, _ = self._cache.get(credential_id, NOT_CACHED)
-        if clock.monotonic() - looked_up >= REFRESH_SECONDS and credential_id not in self._lookups:
-            self._start_lookup(credential_id)
-
-    def _was_refused(self, credential_id: str) -> bool:
-        """Return whether it was refused a moment ago: wrong keys must not cost one database statement each."""
-        looked_up = self._refused.get(credential_id)
-        return looked_up is not None and clock.monotonic() - looked_up < REFUSED_SECONDS
 
     def _note_refused(self, credential_id: str, looked_up: float) -> None:
         if len(self._refused) >= CACHE_SIZE:
@@ -99,13 +94,14 @@ class Authenticator:
     def _start_lookup(self, credential_id: str) -> "asyncio.Task[Credential | None]":
         """Look up a credential in a task of its own, which outlives the request that needed it first."""
         lookup = self._lookups[credential_id] = asyncio.create_task(self._look_up(credential_id))
-        lookup.add_done_callback(lambda done: self._end_lookup(credential_id, done))
-        return lookup
 
-    def _end_lookup(self, credential_id: str, done: "asyncio.Task[Credential | None]") -> None:
-        del self._lookups[credential_id]
-        if not done.cancelled():
-            done.exception()  # has been seen, even if all requests that wait for it are gone
+        def end(done: "asyncio.Task[Credential | None]") -> None:
+            del self._lookups[credential_id]
+            if not done.cancelled():
+                done.exception()  # has been seen, even if all requests that wait for it are gone
+
+        lookup.add_done_callback(end)
+        return lookup
 
     async def _look_up(self, credential_id: str) -> Credential | None:
         now = clock.monotonic()

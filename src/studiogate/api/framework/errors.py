@@ -84,8 +84,7 @@ RETRYABLE = {
     Code.STORAGE_UNAVAILABLE,
 }
 COMMON = CommonHeaders(
-    ((b"api-version", API_VERSION.encode()), *sending.on_every_answer()),
-    ((b"content-type", b"application/json"),),
+    ((b"api-version", API_VERSION.encode()), *sending.on_every_answer()), ((b"content-type", b"application/json"),)
 )
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
 RETRY_AFTER_SECONDS = 1
@@ -144,25 +143,20 @@ def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
     """Return all faults at once, without the input: it contains people's emails and phone numbers."""
     if len(faults) > MAX_FAULTS:
         faults = too_many_faults(str(faults[0]["loc"][0]))
-    detail = [{"loc": _brief(fault["loc"]), "msg": worded(fault), "type": fault["type"]} for fault in faults]
-    param = _parameter(detail[0]["loc"]) if detail else None
+    # The name of an unknown field is the caller's own text and can be as long as the body.
+    places = [[each[:MAX_FIELD_NAME] if isinstance(each, str) else each for each in fault["loc"]] for fault in faults]
+    detail = [
+        {"loc": loc, "msg": worded(fault), "type": fault["type"]} for loc, fault in zip(places, faults, strict=True)
+    ]
+    # The parameter or field at fault; an array index is neither.
+    param = next((each for each in reversed(places[0]) if isinstance(each, str)), None) if places else None
     error = error_object(Refusal(Code.VALIDATION_ERROR, param=param), request_id)
     return Answer(422, _json({"detail": detail, "error": error}))
-
-
-def _parameter(loc: Sequence[str | int]) -> str | None:
-    """Return the parameter or field at fault; an array index is neither."""
-    return next((each for each in reversed(loc) if isinstance(each, str)), None)
 
 
 def too_many_faults(part: str = "body") -> list[dict[str, Any]]:
     """Return one fault in place of more than can be listed; ``part`` is the part of the request."""
     return [{"type": "too_many_faults", "loc": (part,), "msg": f"Input has more than {MAX_FAULTS} faults"}]
-
-
-def _brief(loc: Sequence[str | int]) -> list[str | int]:
-    """Truncate names: that of an unknown field is the caller's own text and can be as long as the body."""
-    return [each[:MAX_FIELD_NAME] if isinstance(each, str) else each for each in loc]
 
 
 def _headers_of(code: Code, given: Sequence[Header]) -> list[Header]:
@@ -215,7 +209,15 @@ class Chapter:
 
 @cache
 def chapters() -> Mapping[RefusalType, Chapter]:
-    return {kind: _chapter(kind) for kind in RefusalType}
+    found = {}
+    for kind in RefusalType:
+        text = tomllib.loads((_TEXTS / f"{kind.value}.toml").read_text(encoding="utf-8"))
+        title, intro, entries = text.pop("title"), text.pop("intro"), {}
+        for name, each in text.items():
+            details = {detail: Detail(**facts) for detail, facts in each.get("details", {}).items()}
+            entries[Code(name)] = Entry(each["meaning"], each["action"], each["retry"], details, each.get("param"))
+        found[kind] = Chapter(title, intro, entries)
+    return found
 
 
 @cache
@@ -225,14 +227,3 @@ def example_body(code: Code) -> dict[str, Any]:
     details = {name: detail.example for name, detail in entry.details.items()}
     body: dict[str, object] = {"error": error_object(Refusal(code, details, entry.param), _REQUEST_ID)}
     return {"detail": _FAULTS, **body} if code is Code.VALIDATION_ERROR else body
-
-
-def _chapter(kind: RefusalType) -> Chapter:
-    text = tomllib.loads((_TEXTS / f"{kind.value}.toml").read_text(encoding="utf-8"))
-    title, intro = text.pop("title"), text.pop("intro")
-    return Chapter(title, intro, {Code(name): _entry(each) for name, each in text.items()})
-
-
-def _entry(text: Mapping[str, Any]) -> Entry:
-    details = {name: Detail(**detail) for name, detail in text.get("details", {}).items()}
-    return Entry(text["meaning"], text["action"], text["retry"], details, text.get("param"))

@@ -8,7 +8,7 @@ UNKNOWN = "extra_forbidden"
 REPEATED = "repeated"
 REPLACED = "\ufffd"  # stands for bytes that are not UTF-8
 # Comparing takes more than linear time in the length, and the name is the caller's own text.
-MAX_COMPARED = 40
+MAX_LENGTH_COMPARED = 40
 MAX_COMPARED = 20
 NEAR_ENOUGH = 0.5
 _TEXTS = {
@@ -65,22 +65,19 @@ def with_nearest(faults: Iterable[dict[str, Any]], noun: str, known: Collection[
     for fault in faults:
         if fault["type"] == UNKNOWN and len(fault["loc"]) == 2:
             named += 1
-            hint = _hint(str(fault["loc"][1]), known) if named <= MAX_COMPARED else ""
+            hint = ""
+            if named <= MAX_COMPARED:
+                near = nearest(str(fault["loc"][1]), known)
+                hint = f": known are {', '.join(known)}" if known else ": none is known here"
+                hint = hint if near is None else f": did you mean {near}?"
             fault = {**fault, "msg": f"Unknown {noun}{hint}"}
         result.append(fault)
     return result
 
 
-def _hint(name: str, known: Collection[str]) -> str:
-    near = nearest(name, known)
-    if near is not None:
-        return f": did you mean {near}?"
-    return f": known are {', '.join(known)}" if known else ": none is known here"
-
-
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the most similar known name, ignoring case, hyphens and underscores, or None if none is similar."""
-    wanted = _folded(name[:MAX_COMPARED])
+    wanted = _folded(name[:MAX_LENGTH_COMPARED])
     likeness = {each: difflib.SequenceMatcher(None, wanted, _folded(each), autojunk=False).ratio() for each in known}
     best = max(likeness, key=likeness.__getitem__, default=None)
     return best if best is not None and likeness[best] >= NEAR_ENOUGH else None

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from typing import Annotated, NamedTuple
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict
@@ -18,25 +19,11 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.idempotency import IdempotencyKey
 from studiogate.web.response import Answer
 
-IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
-IdempotencyHeader = Annotated[
-    Text,
-    Header(
-        alias="Idempotency-Key",
-        description="Yours, new for each logical operation; repeat it unchanged when you retry.",
-        examples=["b7f9c1d2-retry-safe"],
-        **IDEMPOTENCY_KEY_LENGTHS,
-    ),
-]
-OptionalIdempotencyKey = Annotated[
-    Text | None,
-    Header(
-        alias="Idempotency-Key",
-        description="Optional here: with it, a retry gets the first answer again instead of doing it twice.",
-        examples=["b7f9c1d2-retry-safe"],
-        **IDEMPOTENCY_KEY_LENGTHS,
-    ),
-]
+_key = partial(Header, alias="Idempotency-Key", examples=["b7f9c1d2-retry-safe"], min_length=8, max_length=120)
+NEW_KEY = "Yours, new for each logical operation; repeat it unchanged when you retry."
+OPTIONAL_KEY = "Optional here: with it, a retry gets the first answer again instead of doing it twice."
+IdempotencyHeader = Annotated[Text, _key(description=NEW_KEY)]
+OptionalIdempotencyKey = Annotated[Text | None, _key(description=OPTIONAL_KEY)]
 IDEMPOTENT = (Code.IDEMPOTENCY_KEY_REUSED, Code.IDEMPOTENCY_IN_PROGRESS)
 # POST …/update is PATCH for clients that cannot send it.
 UPDATE_ALIAS = "/update"
@@ -47,6 +34,9 @@ class Partial(Judged):
     """A body of which at least one field is given, and an absent one leaves what is there."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    def given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.model_fields_set}
 
     @classmethod
     def own_faults(cls, body: object) -> list[Fault]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from studiogate.domain.refusals import Code
 
@@ -59,6 +59,11 @@ class ListEnvelope(Wire):
     object: Literal["list"] = Field("list", examples=["list"])
     has_more: bool = Field(description="True when another page exists.", examples=[False])
     next_cursor: Uuid | None = Field(description="Pass it back unchanged as `cursor`.", examples=[None])
+
+
+def list_of(resource: type[Wire], name: str | None = None) -> type[ListEnvelope]:
+    """Return the model of a page of resources; its name is that of the resource with ``List`` behind it."""
+    return create_model(name or f"{resource.__name__}List", __base__=ListEnvelope, data=(list[resource], ...))  # type: ignore[valid-type]
 
 
 class ErrorObject(BaseModel):

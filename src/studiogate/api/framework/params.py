@@ -4,8 +4,9 @@ pydantic and the standard library accept far more than the contract does ("1_0",
 type checks its text first.
 """
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, LiteralString
 
 from fastapi import Path, Query
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
@@ -21,18 +22,16 @@ from studiogate.domain.phones import MAX_PHONE
 _INVALID_CURSOR = "invalid_cursor"
 
 
-def _id(value: str) -> str:
-    parsed = parse_id(value)
-    if parsed is None:
-        raise PydanticCustomError("uuid_parsing", "Input should be a valid UUID in its 36-character form")
-    return parsed
+def _parsed_by(parse: Callable[[Any], str | None], kind: LiteralString, text: LiteralString) -> Callable[[Any], str]:
+    """Return a validator that reports what the parser refuses as this kind of fault."""
 
+    def validate(value: object) -> str:
+        parsed = parse(value)
+        if parsed is None:
+            raise PydanticCustomError(kind, text)
+        return parsed
 
-def _cursor(value: object) -> object:
-    parsed = parse_id(value)
-    if parsed is None:
-        raise PydanticCustomError(_INVALID_CURSOR, "This is not a cursor")
-    return parsed
+    return validate
 
 
 def is_cursor_fault(fault: dict[str, object]) -> bool:
@@ -72,13 +71,9 @@ def _no_nul(value: str) -> str:
     return value
 
 
-def _email(value: str) -> str:
-    email = normalize_email(value)
-    if email is None:
-        raise PydanticCustomError("email_parsing", "Input should be a valid email address")
-    return email
-
-
+_id = _parsed_by(parse_id, "uuid_parsing", "Input should be a valid UUID in its 36-character form")
+_cursor = _parsed_by(parse_id, _INVALID_CURSOR, "This is not a cursor")
+_email = _parsed_by(normalize_email, "email_parsing", "Input should be a valid email address")
 Id = Annotated[str, AfterValidator(_id), WithJsonSchema({"type": "string", "format": "uuid", "pattern": ID_PATTERN})]
 DateTime = Annotated[datetime, BeforeValidator(_date_time), WithJsonSchema({"type": "string", "format": "date-time"})]
 Boolean = Annotated[bool, BeforeValidator(_boolean), WithJsonSchema({"type": "boolean"})]

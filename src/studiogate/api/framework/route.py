@@ -6,6 +6,7 @@ stacks, response models) costs more than the database does, so here the validato
 called directly: access first, then parameters, then the endpoint.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -17,17 +18,11 @@ from fastapi.security import APIKeyHeader
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
+from studiogate.api.framework import faults as wording
 from studiogate.api.framework.errors import MAX_FAULTS, invalid, refused, too_many_faults
-from studiogate.api.framework.faults import (
-    REPLACED,
-    repeated_headers,
-    repeated_parameters,
-    unknown_parameters,
-    unreadable_parameters,
-    with_nearest,
-)
 from studiogate.api.framework.params import is_cursor_fault
 from studiogate.domain.access import Access, Scope
+from studiogate.domain.paging import Page
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import Connection
@@ -41,6 +36,7 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 KEY_HEADER = "X-Service-Key"
 VERSION_HEADER = "API-Version"
+_VERSION = API_VERSION.encode()
 SERVICE_KEY = APIKeyHeader(
     name=KEY_HEADER,
     scheme_name="ServiceKey",
@@ -49,14 +45,9 @@ SERVICE_KEY = APIKeyHeader(
 )
 
 
-def needs(scope: Scope) -> Any:
-    """Require a scope: naming it in the signature is the check."""
-    return Security(SERVICE_KEY, scopes=[scope.value])
-
-
-def needs_any_key() -> object:
-    """Require a key without a scope, for the few operations that every valid key may use."""
-    return Security(SERVICE_KEY, scopes=[])
+def needs(*scope: Scope) -> Any:
+    """Require a scope: naming it in the signature is the check. Without one, every valid key may call."""
+    return Security(SERVICE_KEY, scopes=[each.value for each in scope])
 
 
 class Caller(NamedTuple):
@@ -85,6 +76,23 @@ class Caller(NamedTuple):
         async with self.runtime.database.connection() as connection:
             return await function(connection, self.access, *arguments, **named)
 
+    def found(self, wire: str | None) -> Answer:
+        """Return the resource, 304 if the caller already has it, or not_found."""
+        if wire is None:
+            return self.refuse(Refusal(Code.NOT_FOUND))
+        body = wire.encode()
+        etag = b'W/"' + hashlib.blake2b(body, digest_size=12).hexdigest().encode() + b'"'
+        # Compared weakly, as If-None-Match requires.
+        known = [
+            each.strip().removeprefix(b"W/") for each in self.request.headers.get(b"if-none-match", b"").split(b",")
+        ]
+        if known == [b"*"] or etag.removeprefix(b"W/") in known:
+            return Answer(304, b"", ((b"etag", etag),))
+        return Answer(200, body, ((b"etag", etag),))
+
+    def listed(self, page: Page | Refusal) -> Answer:
+        return self.refuse(page) if isinstance(page, Refusal) else Answer(200, page.as_json().encode())
+
 
 class Judged(BaseModel):
     """A body with faults that a type cannot tell. They are listed together with those of the types."""
@@ -111,34 +119,27 @@ class JudgedByStudio(BaseModel):
         raise NotImplementedError
 
 
-def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endpoint], Endpoint]:
-    """Require a second scope if ``asked`` is true for the request; it is checked together with the first one."""
-
+def _marked(name: str, value: object) -> Callable[[Endpoint], Endpoint]:
     def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.also_needs = (scope, asked)  # type: ignore[attr-defined]
+        setattr(endpoint, name, value)
         return endpoint
 
     return mark
+
+
+def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endpoint], Endpoint]:
+    """Require a second scope if ``asked`` is true for the request; it is checked together with the first one."""
+    return _marked("also_needs", (scope, asked))
 
 
 def limited(limit: Limit) -> Callable[[Endpoint], Endpoint]:
     """Give an operation its own rate limit per key, in addition to the limit for all requests."""
-
-    def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.limit = limit  # type: ignore[attr-defined]
-        return endpoint
-
-    return mark
+    return _marked("limit", limit)
 
 
 def faults_between(judge: Callable[[Mapping[str, object]], list[Fault]]) -> Callable[[Endpoint], Endpoint]:
     """Report parameters that contradict each other together with invalid ones; ``judge`` gets the valid ones."""
-
-    def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.faults_between = judge  # type: ignore[attr-defined]
-        return endpoint
-
-    return mark
+    return _marked("faults_between", judge)
 
 
 class _Parameter:
@@ -206,7 +207,11 @@ class LeanRoute(APIRoute):
     async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
         """Check scope, body and parameters in the contract's order, then call the endpoint."""
         caller = caller._replace(path_parameter=self._path_parameter)
-        refusal = self._scope_refusal(caller) or _unsupported_version(caller.request)
+        refusal = None if self.scope is None else caller.access.refusal_without(self.scope)
+        if refusal is None and self._also_needs is not None and self._also_needs[1](caller.request):
+            refusal = caller.access.refusal_without(self._also_needs[0])
+        if refusal is None and caller.request.headers.get(b"api-version", _VERSION) != _VERSION:
+            refusal = Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, VERSION_HEADER)
         if refusal is not None:
             return refused(refusal, caller.request_id)
         values: dict[str, object] = {self._caller_name: caller, **self._defaults}
@@ -221,12 +226,6 @@ class LeanRoute(APIRoute):
         answer: Answer = await self.endpoint(**values)
         return answer
 
-    def _scope_refusal(self, caller: Caller) -> Refusal | None:
-        refusal = None if self.scope is None else caller.access.refusal_without(self.scope)
-        if refusal is None and self._also_needs is not None and self._also_needs[1](caller.request):
-            return caller.access.refusal_without(self._also_needs[0])
-        return refusal
-
     def _read_parameters(
         self, request: Request, path_values: Sequence[str], values: dict[str, object], faults: list[dict[str, object]]
     ) -> None:
@@ -234,11 +233,11 @@ class LeanRoute(APIRoute):
             parameter.read(value, values, faults)
         query = request.query
         if query:
-            faults += unknown_parameters(query, self._known_query)
+            faults += wording.unknown_parameters(query, self._known_query)
             if request.repeated_parameters:
-                faults += repeated_parameters(request.repeated_parameters, self._known_query)
-            if any(REPLACED in value for value in query.values()) and not request.query_is_utf8:
-                faults += unreadable_parameters(query, self._known_query)
+                faults += wording.repeated_parameters(request.repeated_parameters, self._known_query)
+            if any(wording.REPLACED in value for value in query.values()) and not request.query_is_utf8:
+                faults += wording.unreadable_parameters(query, self._known_query)
         if self._query_parameters:
             for parameter in [each for each in self._query_parameters if each.alias in query or each.required]:
                 if parameter.alias in query:
@@ -246,7 +245,7 @@ class LeanRoute(APIRoute):
                 else:
                     faults.append(parameter.missing())
         if request.repeated_headers:
-            faults += repeated_headers(request.repeated_headers, self._single_headers)
+            faults += wording.repeated_headers(request.repeated_headers, self._single_headers)
         for parameter in self._header_parameters:
             header = request.headers.get(parameter.header)
             if header is not None:
@@ -272,7 +271,7 @@ class LeanRoute(APIRoute):
             if error.error_count() > MAX_FAULTS:
                 faults += too_many_faults()
             else:
-                faults += with_nearest(field.validate(parsed, loc=("body",))[1], "field", self._known_fields)
+                faults += wording.with_nearest(field.validate(parsed, loc=("body",))[1], "field", self._known_fields)
         if self._own_faults is not None:
             faults += [fault._asdict() for fault in self._own_faults(parsed)]
         if faults and self._judge is not None:
@@ -280,13 +279,6 @@ class LeanRoute(APIRoute):
             further = await self._judge.studio_faults(caller, values, parsed)
             faults += [fault._asdict() for fault in further if fault.loc not in known]
         return None
-
-
-def _unsupported_version(request: Request) -> Refusal | None:
-    asked = request.headers.get(b"api-version")
-    if asked is None or asked == API_VERSION.encode():
-        return None
-    return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, VERSION_HEADER)
 
 
 def _faulty(faults: list[dict[str, object]], request_id: str) -> Answer:

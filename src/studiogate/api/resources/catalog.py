@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, ListEnvelope, Money, Uuid, Wire, operation
+from studiogate.api.framework.operations import LISTING, READING, Money, Uuid, Wire, list_of, operation
 from studiogate.api.framework.params import LIMIT, Boolean, Cursor, Limit, PathId
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import catalog as storage
+from studiogate.storage.paging import read_one
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.CATALOG_READ)]
@@ -42,19 +42,15 @@ class Product(Wire):
     prices: list[Price]
 
 
-class ProductList(ListEnvelope):
-    data: list[Product]
-
-
-@routes.get("/products", **operation("List products with their prices", ProductList, *LISTING))
+@routes.get("/products", **operation("List products with their prices", list_of(Product), *LISTING))
 async def list_products(
     caller: Reader, active: Annotated[Boolean, Query()] = True, cursor: Cursor = None, limit: Limit = LIMIT
 ) -> Answer:
     """Active ones by default. A price that is limited to locations shows only to keys that may see one of them."""
-    return listed(caller, await caller.read(storage.list_products, PageRequest(cursor, limit), active))
+    return caller.listed(await caller.read(storage.list_products, PageRequest(cursor, limit), active))
 
 
 @routes.get("/products/{product_id}", **operation("Read a product with its permitted prices", Product, *READING))
 async def read_product(caller: Reader, product_id: PathId) -> Answer:
     """Active or not, with all prices that the key may see."""
-    return found(caller, await caller.read(storage.read_product, product_id))
+    return caller.found(await caller.read(read_one, storage.PRODUCT, product_id))

@@ -8,9 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from pydantic_core import PydanticCustomError
 
 from studiogate import API_VERSION, clock
-from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.operations import LISTING, READING, Instant, Uuid, Wire, list_of, operation
 from studiogate.api.framework.params import LIMIT, Cursor, DateTime, Limit, PathId, digits
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Actor, Scope
 from studiogate.domain.events import PATTERNS, EventType
@@ -103,11 +102,7 @@ class Event(Wire):
     data: EventData
 
 
-class EventList(ListEnvelope):
-    data: list[Event]
-
-
-@routes.get("/events", **operation("List events", EventList, *LISTING, order="`sequence`, oldest first"))
+@routes.get("/events", **operation("List events", list_of(Event), *LISTING, order="`sequence`, oldest first"))
 async def list_events(
     caller: Reader,
     patterns: TypeFilter = None,
@@ -125,18 +120,13 @@ async def list_events(
     page = await caller.read(storage.list_events, PageRequest(cursor, limit), asked)
     deadline = clock.monotonic() + wait
     while wait and isinstance(page, Page) and not page.rows and clock.monotonic() < deadline:
-        if not await _next_event(caller, deadline):
-            break
+        seconds = max(0.0, min(LOOK_AGAIN_SECONDS, deadline - clock.monotonic()))
+        if not await caller.runtime.event_listeners.wait(caller.access.studio_id, seconds):
+            break  # waiting is not possible
         page = await caller.read(storage.list_events, PageRequest(cursor, limit), asked)
-    return listed(caller, page)
-
-
-async def _next_event(caller: Caller, deadline: float) -> bool:
-    """Wait until an event of this studio is numbered, or for a moment; return False if waiting is not possible."""
-    seconds = min(LOOK_AGAIN_SECONDS, deadline - clock.monotonic())
-    return await caller.runtime.event_listeners.wait(caller.access.studio_id, max(0.0, seconds))
+    return caller.listed(page)
 
 
 @routes.get("/events/{event_id}", **operation("Read an event", Event, *READING))
 async def read_event(caller: Reader, event_id: PathId) -> Answer:
-    return found(caller, await caller.read(storage.read_event, event_id))
+    return caller.found(await caller.read(storage.read_event, event_id))

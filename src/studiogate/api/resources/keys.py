@@ -6,13 +6,12 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from studiogate.api.framework.operations import Instant, Uuid, Wire, operation
-from studiogate.api.framework.reads import found
-from studiogate.api.framework.route import Caller, LeanRoute, needs_any_key
+from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.storage import keys as storage
 from studiogate.web.response import Answer
 
-Anybody = Annotated[Caller, needs_any_key()]
+Anybody = Annotated[Caller, needs()]
 routes = APIRouter(route_class=LeanRoute, tags=["keys"])
 
 
@@ -33,4 +32,4 @@ class ServiceKey(Wire):
 @routes.get("/key", **operation("Read your key", ServiceKey))
 async def read_key(caller: Anybody) -> Answer:
     """What the key that you send is called, and what it may do."""
-    return found(caller, await caller.read(storage.read_key))
+    return caller.found(await caller.read(storage.read_key))

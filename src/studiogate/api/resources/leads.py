@@ -6,30 +6,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import Field, StringConstraints, field_serializer
 
+from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
-from studiogate.api.framework.operations import (
-    LISTING,
-    READING,
-    WRITING,
-    Email,
-    Instant,
-    ListEnvelope,
-    Uuid,
-    Wire,
-    operation,
-)
-from studiogate.api.framework.params import (
-    LIMIT,
-    Cursor,
-    EmailAddress,
-    EmailFilter,
-    Limit,
-    Name,
-    PathId,
-    Phone,
-    UpdatedAfter,
-)
-from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.operations import LISTING, READING, WRITING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.params import LIMIT, Cursor, Limit, Name, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, with_campaign
@@ -39,6 +19,8 @@ from studiogate.flows import leads as flow
 from studiogate.flows.idempotency import EmailWork, Stored, WriteContext
 from studiogate.storage import leads as storage
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import LEAD
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
@@ -59,7 +41,9 @@ routes = APIRouter(route_class=LeanRoute, tags=["leads"])
 class Lead(Wire):
     id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
     object: Literal["lead"] = "lead"
-    email: Email = Field(description="Normalized; one lead per email and studio.", examples=["sam@example.com"])
+    email: operations.Email = Field(
+        description="Normalized; one lead per email and studio.", examples=["sam@example.com"]
+    )
     first_name: str = Field(description="Empty where it is not known.", examples=["Sam"])
     last_name: str = Field(description="Empty where it is not known.", examples=["Lee"])
     phone: str | None = Field(description="E.164.", examples=["+12125550100"])
@@ -74,10 +58,6 @@ class Lead(Wire):
     )
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
-
-
-class LeadList(ListEnvelope):
-    data: list[Lead]
 
 
 class MutationResult(Wire):
@@ -95,10 +75,10 @@ class LeadUpdated(MutationResult):
 
 
 class LeadCreate(JudgedByStudio):
-    email: EmailAddress = Field(examples=["sam@example.com"])
+    email: params.EmailAddress = Field(examples=["sam@example.com"])
     first_name: Name | None = Field(None, examples=["Sam"])
     last_name: Name | None = None
-    phone: Phone | None = None
+    phone: params.Phone | None = None
     source: Name | None = Field(None, description="Default `partner_api`.", examples=["spring-fair"])
     metadata: dict[str, object] | None = Field(
         None,
@@ -136,7 +116,7 @@ class LeadUpdate(Partial, JudgedByStudio):
 
     first_name: Name = Field(default_factory=str, examples=["Sam"])
     last_name: Name = Field(default_factory=str, examples=["Lee"])
-    phone: Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
+    phone: params.Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
     status: WritableStatus = Field(
         default_factory=_nothing,
         description="`converted` is set by the system only; a converted lead keeps it.",
@@ -162,33 +142,30 @@ class LeadUpdate(Partial, JudgedByStudio):
         known = lead_id if isinstance(lead_id, str) else None
         return await caller.read(flow.update_faults, known, body.get("phone"), body.get("metadata"))
 
-    def wanted(self) -> flow.LeadUpdate:
-        given = {name: getattr(self, name) for name in self.model_fields_set}
-        return flow.LeadUpdate(**given, sets_phone="phone" in given)
+    def wanted(self) -> storage.LeadChange:
+        given = self.given()
+        return storage.LeadChange(**given, sets_phone="phone" in given)
 
 
-@routes.get("/leads", **operation("List leads", LeadList, *LISTING))
+@routes.get("/leads", **operation("List leads", list_of(Lead), *LISTING))
 async def list_leads(
     caller: Reader,
-    email: EmailFilter = None,
+    email: params.EmailFilter = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
     """Newest first. One lead per email and studio."""
-    return listed(caller, await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
+    return caller.listed(await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.get("/leads/{lead_id}", **operation("Read a lead", Lead, *READING))
 async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
     """Without staff notes."""
-    return found(caller, await caller.read(storage.read_lead, lead_id))
+    return caller.found(await caller.read(read_one, LEAD, lead_id))
 
 
-@routes.post(
-    "/leads",
-    **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201),
-)
+@routes.post("/leads", **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201))
 async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """One lead per email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
     filled; `metadata` merges, and what you send wins. A lead whose email is a member's is `converted` at once.
@@ -215,10 +192,7 @@ async def update_lead(
     )
 
 
-@routes.post(
-    "/leads/{lead_id}/update",
-    **operation("Update a lead, for clients without PATCH", LeadUpdated, *UPDATING),
-)
+@routes.post("/leads/{lead_id}/update", **operation("Update a lead, for clients without PATCH", LeadUpdated, *UPDATING))
 async def update_lead_by_post(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:

@@ -6,31 +6,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
+from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
-from studiogate.api.framework.operations import (
-    LISTING,
-    READING,
-    WRITING,
-    Email,
-    Instant,
-    ListEnvelope,
-    Uuid,
-    Wire,
-    operation,
-)
-from studiogate.api.framework.params import (
-    LIMIT,
-    LIMIT_WHERE_ALL_FIT,
-    Cursor,
-    EmailAddress,
-    EmailFilter,
-    Limit,
-    NonEmptyName,
-    PathId,
-    Phone,
-    UpdatedAfter,
-)
-from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.operations import LISTING, READING, WRITING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
@@ -38,6 +17,8 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads
 from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import MEMBER, MEMBERSHIP
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.MEMBERS_READ)]
@@ -54,7 +35,7 @@ class Member(Wire):
     name: str = Field(examples=["Jordan Rivera"])
     first_name: str = Field(examples=["Jordan"])
     last_name: str = Field(examples=["Rivera"])
-    email: Email | None = Field(examples=["jordan@example.com"])
+    email: operations.Email | None = Field(examples=["jordan@example.com"])
     phone: str | None = Field(description="E.164.", examples=["+12125550100"])
     role: Literal["member", "user", "lead"] = Field(examples=["member"])
     membership_type: str | None = Field(examples=["intro"])
@@ -68,10 +49,10 @@ class Member(Wire):
 
 
 class MemberCreate(JudgedByStudio):
-    email: EmailAddress = Field(examples=["jordan@example.com"])
-    first_name: NonEmptyName = Field(examples=["Jordan"])
-    last_name: NonEmptyName = Field(examples=["Rivera"])
-    phone: Phone | None = Field(
+    email: params.EmailAddress = Field(examples=["jordan@example.com"])
+    first_name: params.NonEmptyName = Field(examples=["Jordan"])
+    last_name: params.NonEmptyName = Field(examples=["Rivera"])
+    phone: params.Phone | None = Field(
         None,
         description="Kept as E.164; without a country code it is of the studio's country.",
         examples=["+12125550100"],
@@ -81,10 +62,6 @@ class MemberCreate(JudgedByStudio):
     async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
         phone = body.get("phone") if isinstance(body, dict) else None
         return await caller.read(leads.phone_faults, phone)
-
-
-class MemberList(ListEnvelope):
-    data: list[Member]
 
 
 class Membership(Wire):
@@ -112,25 +89,20 @@ class Membership(Wire):
     updated_at: Instant = Field(examples=["2026-11-10T17:30:00+00:00"])
 
 
-class MembershipList(ListEnvelope):
-    data: list[Membership]
-
-
-@routes.get("/members", **operation("List members", MemberList, *LISTING))
+@routes.get("/members", **operation("List members", list_of(Member), *LISTING))
 async def list_members(
     caller: Reader,
-    email: EmailFilter = None,
+    email: params.EmailFilter = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
     """Profiles of members, users and leads with a profile. Find one by `email` before you create one."""
-    return listed(caller, await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
+    return caller.listed(await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.post(
-    "/members",
-    **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201),
+    "/members", **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201)
 )
 async def create_member(caller: Writer, body: MemberCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """Create a member once and keep the id. The lead with the same email, if there is one, becomes `converted`."""
@@ -147,14 +119,15 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
     """A profile, without staff notes and payment credentials. One that was merged into another one is 404, with
     `details.merged_into`."""
-    wire = await caller.read(storage.read_member, member_id)
+    wire = await caller.read(read_one, MEMBER, member_id)
     if wire is None:
         return caller.refuse(await caller.read(storage.missing_member, member_id))
-    return found(caller, wire)
+    return caller.found(wire)
 
 
 @routes.get(
-    "/members/{member_id}/memberships", **operation("List a member's memberships", MembershipList, *LISTING, *READING)
+    "/members/{member_id}/memberships",
+    **operation("List a member's memberships", list_of(Membership), *LISTING, *READING),
 )
 async def list_memberships(
     caller: Reader,
@@ -167,10 +140,10 @@ async def list_memberships(
     page = await caller.read(storage.list_memberships, PageRequest(cursor, limit), member_id, updated_after)
     if isinstance(page, Refusal) and page.code is Code.NOT_FOUND:
         page = await caller.read(storage.missing_member, member_id, "member_id")
-    return listed(caller, page)
+    return caller.listed(page)
 
 
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))
 async def read_membership(caller: Reader, membership_id: PathId) -> Answer:
     """Status, renewal, pause, cancellation and credits. `state_version` tells whether it changed."""
-    return found(caller, await caller.read(storage.read_membership, membership_id))
+    return caller.found(await caller.read(read_one, MEMBERSHIP, membership_id))

@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Money, Uuid, Wire, operation
+from studiogate.api.framework.operations import LISTING, READING, Instant, Money, Uuid, Wire, list_of, operation
 from studiogate.api.framework.params import LIMIT, Cursor, Id, Limit, PathId, UpdatedAfter
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import purchases as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import PURCHASE
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.PURCHASES_READ)]
@@ -35,11 +36,7 @@ class Purchase(Wire):
     updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
 
 
-class PurchaseList(ListEnvelope):
-    data: list[Purchase]
-
-
-@routes.get("/purchases", **operation("List purchases", PurchaseList, *LISTING))
+@routes.get("/purchases", **operation("List purchases", list_of(Purchase), *LISTING))
 async def list_purchases(
     caller: Reader,
     member_id: Annotated[Id | None, Query()] = None,
@@ -49,10 +46,10 @@ async def list_purchases(
 ) -> Answer:
     """Read-only history. A restricted key sees purchases at its locations."""
     page = PageRequest(cursor, limit)
-    return listed(caller, await caller.read(storage.list_purchases, page, member_id, updated_after))
+    return caller.listed(await caller.read(storage.list_purchases, page, member_id, updated_after))
 
 
 @routes.get("/purchases/{purchase_id}", **operation("Read a purchase", Purchase, *READING))
 async def read_purchase(caller: Reader, purchase_id: PathId) -> Answer:
     """Amounts are decimal strings; late-cancel fees are purchases too."""
-    return found(caller, await caller.read(storage.read_purchase, purchase_id))
+    return caller.found(await caller.read(read_one, PURCHASE, purchase_id))

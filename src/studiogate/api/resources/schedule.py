@@ -6,23 +6,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
-from studiogate.api.framework.params import (
-    LIMIT,
-    LIMIT_WHERE_ALL_FIT,
-    Boolean,
-    Cursor,
-    DateTime,
-    Id,
-    Limit,
-    PathId,
-    UpdatedAfter,
-)
-from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework import params
+from studiogate.api.framework.operations import LISTING, READING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Id, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, faults_between, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Fault
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import CLASS
 from studiogate.storage.schedule import read as storage
 from studiogate.web.response import Answer
 
@@ -42,10 +34,6 @@ class Room(Wire):
     active: bool = Field(examples=[True])
 
 
-class RoomList(ListEnvelope):
-    data: list[Room]
-
-
 class ClassType(Wire):
     id: Uuid = Field(examples=["7d1c3c6e-3a2b-5a7e-8c55-1f3f0a1b2c01"])
     object: Literal["class_type"] = "class_type"
@@ -53,10 +41,6 @@ class ClassType(Wire):
     description: str | None = Field(examples=["A flowing full-body reformer class."])
     beginner_safe: bool | None = Field(examples=[True])
     recovery: bool | None = Field(examples=[False])
-
-
-class ClassTypeList(ListEnvelope):
-    data: list[ClassType]
 
 
 class Instructor(Wire):
@@ -68,10 +52,6 @@ class Instructor(Wire):
     tagline: str = Field(examples=["Strong, slow, steady."])
     tags: list[str] = Field(examples=[["reformer", "prenatal"]])
     active: bool = Field(description="Only active ones are listed; each can be read by its id.", examples=[True])
-
-
-class InstructorList(ListEnvelope):
-    data: list[Instructor]
 
 
 class Class(Wire):
@@ -105,10 +85,6 @@ class Class(Wire):
     updated_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
 
 
-class ClassList(ListEnvelope):
-    data: list[Class]
-
-
 class ClassSpot(Wire):
     id: Uuid = Field(examples=["9a1f7ad0-6c3e-5c19-9b0e-a1b8c7c2e001"])
     object: Literal["class_spot"] = "class_spot"
@@ -119,44 +95,40 @@ class ClassSpot(Wire):
     available: bool = Field(examples=[True])
 
 
-class ClassSpotList(ListEnvelope):
-    data: list[ClassSpot]
-
-
-@routes.get("/rooms", **operation("List rooms", RoomList, *LISTING, *READING))
+@routes.get("/rooms", **operation("List rooms", list_of(Room), *LISTING, *READING))
 async def list_rooms(
     caller: Reader, location_id: LocationFilter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
 ) -> Answer:
     """Rooms at all permitted locations, or at one."""
-    return listed(caller, await caller.read(storage.list_rooms, PageRequest(cursor, limit), location_id))
+    return caller.listed(await caller.read(storage.list_rooms, PageRequest(cursor, limit), location_id))
 
 
 @routes.get("/rooms/{room_id}", **operation("Read a room", Room, *READING))
 async def read_room(caller: Reader, room_id: PathId) -> Answer:
-    return found(caller, await caller.read(storage.read_room, room_id))
+    return caller.found(await caller.read(read_one, storage.ROOM, room_id))
 
 
-@routes.get("/class-types", **operation("List class types", ClassTypeList, *LISTING))
+@routes.get("/class-types", **operation("List class types", list_of(ClassType), *LISTING))
 async def list_class_types(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
     """What kinds of classes the studio offers."""
-    return listed(caller, await caller.read(storage.list_class_types, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(storage.list_class_types, PageRequest(cursor, limit)))
 
 
 @routes.get("/class-types/{class_type_id}", **operation("Read a class type", ClassType, *READING))
 async def read_class_type(caller: Reader, class_type_id: PathId) -> Answer:
-    return found(caller, await caller.read(storage.read_class_type, class_type_id))
+    return caller.found(await caller.read(read_one, storage.CLASS_TYPE, class_type_id))
 
 
-@routes.get("/instructors", **operation("List active instructors", InstructorList, *LISTING))
+@routes.get("/instructors", **operation("List active instructors", list_of(Instructor), *LISTING))
 async def list_instructors(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
     """Instructors who are active now."""
-    return listed(caller, await caller.read(storage.list_instructors, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(storage.list_instructors, PageRequest(cursor, limit)))
 
 
 @routes.get("/instructors/{instructor_id}", **operation("Read an instructor", Instructor, *READING))
 async def read_instructor(caller: Reader, instructor_id: PathId) -> Answer:
     """Also one who is no longer active: past classes keep naming them."""
-    return found(caller, await caller.read(storage.read_instructor, instructor_id))
+    return caller.found(await caller.read(read_one, storage.INSTRUCTOR, instructor_id))
 
 
 def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
@@ -170,7 +142,7 @@ def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
     "/classes",
     **operation(
         "List classes with live availability",
-        ClassList,
+        list_of(Class),
         *LISTING,
         *READING,
         order="`start_time` and `id`, earliest first",
@@ -179,13 +151,13 @@ def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
 @faults_between(_window_faults)
 async def list_classes(
     caller: Reader,
-    starts_after: Annotated[DateTime | None, Query(description="Inclusive.")] = None,
-    starts_before: Annotated[DateTime | None, Query(description="Exclusive.")] = None,
+    starts_after: Annotated[params.DateTime | None, Query(description="Inclusive.")] = None,
+    starts_before: Annotated[params.DateTime | None, Query(description="Exclusive.")] = None,
     location_id: LocationFilter = None,
     class_type_id: IdFilter = None,
     instructor_id: IdFilter = None,
     status: Annotated[ClassStatus | None, Query()] = None,
-    visible: Annotated[Boolean | None, Query(description="Open to clients, or not.")] = None,
+    visible: Annotated[params.Boolean | None, Query(description="Open to clients, or not.")] = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
@@ -196,23 +168,23 @@ async def list_classes(
     wanted = storage.ClassFilters(
         starts_after, starts_before, location_id, status, updated_after, class_type_id, instructor_id, visible
     )
-    return listed(caller, await caller.read(storage.list_classes, PageRequest(cursor, limit), wanted))
+    return caller.listed(await caller.read(storage.list_classes, PageRequest(cursor, limit), wanted))
 
 
 @routes.get("/classes/{class_id}", **operation("Read a class", Class, *READING))
 async def read_class(caller: Reader, class_id: PathId) -> Answer:
     """One class session with its availability at this moment."""
-    return found(caller, await caller.read(storage.read_class, class_id))
+    return caller.found(await caller.read(read_one, CLASS, class_id))
 
 
 @routes.get(
     "/classes/{class_id}/spots",
     **operation(
-        "List a class's spots, free and taken", ClassSpotList, *LISTING, *READING, order="`y`, `x` and `label`"
+        "List a class's spots, free and taken", list_of(ClassSpot), *LISTING, *READING, order="`y`, `x` and `label`"
     ),
 )
 async def list_spots(
     caller: Reader, class_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
 ) -> Answer:
     """Empty where the class does not let members choose. `available` is live; the booking write checks it again."""
-    return listed(caller, await caller.read(storage.list_spots, PageRequest(cursor, limit), class_id))
+    return caller.listed(await caller.read(storage.list_spots, PageRequest(cursor, limit), class_id))

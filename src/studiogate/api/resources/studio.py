@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.operations import LISTING, READING, Uuid, Wire, list_of, operation
 from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import studio as storage
+from studiogate.storage.paging import read_one
 from studiogate.web.public_address import known_address
 from studiogate.web.response import Answer
 
@@ -43,23 +43,19 @@ class Location(Wire):
     is_primary: bool = Field(examples=[True])
 
 
-class LocationList(ListEnvelope):
-    data: list[Location]
-
-
 @routes.get("/studio", **operation("Read the studio", Studio))
 async def read_studio(caller: Reader) -> Answer:
     """The studio that the key belongs to. Its timezone is here: do not infer it from your server."""
-    return found(caller, await caller.read(storage.read_studio, known_address(caller.runtime.settings)))
+    return caller.found(await caller.read(storage.read_studio, known_address(caller.runtime.settings)))
 
 
-@routes.get("/locations", **operation("List locations, active and inactive", LocationList, *LISTING))
+@routes.get("/locations", **operation("List locations, active and inactive", list_of(Location), *LISTING))
 async def list_locations(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
     """A restricted key sees only its permitted locations."""
-    return listed(caller, await caller.read(storage.list_locations, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(storage.list_locations, PageRequest(cursor, limit)))
 
 
 @routes.get("/locations/{location_id}", **operation("Read a location", Location, *READING))
 async def read_location(caller: Reader, location_id: PathId) -> Answer:
     """A location of another studio, or one that the key may not see, is 404."""
-    return found(caller, await caller.read(storage.read_location, location_id))
+    return caller.found(await caller.read(read_one, storage.LOCATION, location_id))

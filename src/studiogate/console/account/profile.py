@@ -1,14 +1,13 @@
 """The page of one's own account: password, second factor, sessions, studios."""
 
+from contextlib import suppress
+
 import segno
 from markupsafe import Markup
 
 from studiogate.console.account.sign_in import session_cookies, visit_of
-from studiogate.console.framework import cookies
-from studiogate.console.framework.page import Audience, action, page
+from studiogate.console.framework import Audience, ConsoleRequest, action, cookies, own_page, page, shown, status_of
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest, is_own_path
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.staff import passwords, sessions
 from studiogate.flows.staff import second_factor as flow
@@ -21,11 +20,7 @@ from studiogate.web.response import Answer
 ACCOUNT = "/console/account"
 
 
-@page("GET", "/account", Audience.SIGNED_IN)
-async def show(request: ConsoleRequest) -> Answer:
-    return await show_account(request)
-
-
+@page("/account", Audience.SIGNED_IN)
 async def show_account(request: ConsoleRequest, offered: Offered | None = None) -> Answer:
     """Show the account; ``offered`` is a second factor that has to be confirmed. It is shown once."""
     session = request.signed_in.session
@@ -35,6 +30,13 @@ async def show_account(request: ConsoleRequest, offered: Offered | None = None) 
         studios = await reads.own_studios(connection, session.account_id)
     if account is None:
         return request.not_found()
+    code = None
+    if offered is not None:
+        with suppress(segno.DataOverflowError):  # the form may send back an address that is too long
+            drawn = segno.make_qr(offered.uri, error="l", boost_error=False)
+            # Numbers only.
+            svg = drawn.svg_inline(border=4, light="#fff", svgclass="qr-code", lineclass=None, omitsize=True)
+            code = Markup(svg)  # noqa: S704 # nosec B704
     return request.render(
         "account/account.html",
         account=account,
@@ -43,26 +45,13 @@ async def show_account(request: ConsoleRequest, offered: Offered | None = None) 
         studios=studios,
         studio_id=session.studio_id,
         offered=offered,
-        code=None if offered is None else _drawn(offered.uri),
+        code=code,
     )
 
 
-def _drawn(uri: str) -> Markup | None:
-    """Return the QR code of an address as SVG; None if the form sent back one that is too long."""
-    try:
-        code = segno.make_qr(uri, error="l", boost_error=False)
-    except segno.DataOverflowError:
-        return None
-    # Numbers only.
-    svg = code.svg_inline(border=4, light="#fff", svgclass="qr-code", lineclass=None, omitsize=True)
-    return Markup(svg)  # noqa: S704 # nosec B704
-
-
-@action("POST", "/account/password", Audience.SIGNED_IN)
+@action("/account/password", Audience.SIGNED_IN)
 async def change_password(request: ConsoleRequest) -> Answer:
-    form = request.form
-    current = form.get("current_password") or None
-    new = form.get("password", "")
+    current, new = request.form.get("current_password") or None, request.form.get("password", "")
     token = await passwords.change_password(visit_of(request), request.signed_in, current, new)
     if isinstance(token, Refusal):
         return request.refused(token, ACCOUNT)
@@ -71,24 +60,21 @@ async def change_password(request: ConsoleRequest) -> Answer:
     return answer._replace(headers=(*answer.headers, *session_cookies(request, token)))
 
 
-@action("POST", "/account/sessions/{session_id}/end", Audience.SIGNED_IN)
+@action("/account/sessions/{session_id}/end", Audience.SIGNED_IN)
 async def end_session(request: ConsoleRequest) -> Answer:
-    session_id = request.param_id("session_id")
-    if session_id is None:
-        return request.not_found()
-    refusal = await sessions.end_session(request.database, request.signed_in, session_id)
+    refusal = await sessions.end_session(request.database, request.signed_in, request.param_id("session_id"))
     if isinstance(refusal, Refusal):
         return request.refused(refusal, ACCOUNT)
     return request.redirect(ACCOUNT, toast="The session has ended.")
 
 
-@action("POST", "/account/sessions/end-others", Audience.SIGNED_IN)
+@action("/account/sessions/end-others", Audience.SIGNED_IN)
 async def end_others(request: ConsoleRequest) -> Answer:
     ended = await sessions.end_other_sessions(request.database, request.signed_in)
     return request.redirect(ACCOUNT, toast=f"Sessions ended: {ended}.")
 
 
-@action("POST", "/account/studio", Audience.SIGNED_IN)
+@action("/account/studio", Audience.SIGNED_IN)
 async def choose_studio(request: ConsoleRequest) -> Answer:
     """Work in another studio of the account, in this session."""
     studio_id = as_id(request.form.get("studio_id", ""))
@@ -98,10 +84,7 @@ async def choose_studio(request: ConsoleRequest) -> Answer:
     return request.redirect("/console/") if refusal is None else request.refused(refusal, ACCOUNT)
 
 
-# Set up, confirm and remove the second factor of one's own account.
-
-
-@action("POST", "/account/second-factor", Audience.SIGNED_IN)
+@action("/account/second-factor", Audience.SIGNED_IN)
 async def set_up_second_factor(request: ConsoleRequest) -> Answer:
     """Offer a second factor. The page with the secret is the answer itself: nothing else ever shows it."""
     offered = await flow.set_up(visit_of(request), request.signed_in)
@@ -110,7 +93,7 @@ async def set_up_second_factor(request: ConsoleRequest) -> Answer:
     return await show_account(request, offered)
 
 
-@action("POST", "/account/second-factor/confirm", Audience.SIGNED_IN)
+@action("/account/second-factor/confirm", Audience.SIGNED_IN)
 async def confirm_second_factor(request: ConsoleRequest) -> Answer:
     refusal = await flow.confirm(visit_of(request), request.signed_in, request.form.get("code", ""))
     if refusal is None:
@@ -122,7 +105,7 @@ async def confirm_second_factor(request: ConsoleRequest) -> Answer:
     return answer._replace(status=status_of(refusal))
 
 
-@action("POST", "/account/second-factor/remove", Audience.SIGNED_IN)
+@action("/account/second-factor/remove", Audience.SIGNED_IN)
 async def remove_second_factor(request: ConsoleRequest) -> Answer:
     refusal = await flow.remove(visit_of(request), request.signed_in)
     if refusal is not None:
@@ -130,15 +113,13 @@ async def remove_second_factor(request: ConsoleRequest) -> Answer:
     return request.redirect(ACCOUNT, toast="The second factor is removed.")
 
 
-# Choose light or dark colours, or those of the device.
-
 THEMES = ("light", "dark", "auto")
 
 
-@action("POST", "/theme", Audience.SIGNED_IN)
+@action("/theme", Audience.SIGNED_IN)
 async def choose_theme(request: ConsoleRequest) -> Answer:
-    chosen, back = request.form.get("theme", ""), request.form.get("back", "")
-    answer = request.redirect(back if is_own_path(back) else "/console/")
+    chosen = request.form.get("theme", "")
+    answer = request.redirect(own_page(request.form.get("back")) or "/console/")
     if chosen not in THEMES:
         return answer
     return answer._replace(headers=(*answer.headers, cookies.theme(chosen, secure=request.secure)))

@@ -4,11 +4,8 @@ import json
 from typing import Any
 
 from studiogate.console.account.sign_in import session_cookies, visit_of
-from studiogate.console.framework import csrf, refusals
+from studiogate.console.framework import Audience, ConsoleRequest, action, csrf, is_own_path, refusals, shown, status_of
 from studiogate.console.framework.checks import person_of_token
-from studiogate.console.framework.page import Audience, action
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest, is_own_path
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.staff import sign_in as flow
 from studiogate.flows.staff.sign_in import Credentials
@@ -17,7 +14,7 @@ from studiogate.web.response import Answer, Header
 OTHER_OWNER = "You are signed in. The waiting form was typed by somebody else or for another studio: it was not sent."
 
 
-@action("POST", "/resume", Audience.ANYBODY)
+@action("/resume", Audience.ANYBODY)
 async def sign_in_again(request: ConsoleRequest) -> Answer:
     """Start a new session in the same page, then send the kept form with it."""
     form = request.form
@@ -31,7 +28,7 @@ async def sign_in_again(request: ConsoleRequest) -> Answer:
     return _resume(request, *session_cookies(request, started.token))
 
 
-@action("POST", "/confirm", Audience.SIGNED_IN)
+@action("/confirm", Audience.SIGNED_IN)
 async def confirm_password(request: ConsoleRequest) -> Answer:
     """Check the password again, then send the kept form."""
     refusal = await flow.confirm_password(visit_of(request), request.signed_in, request.form.get("password", ""))
@@ -40,7 +37,7 @@ async def confirm_password(request: ConsoleRequest) -> Answer:
 
 def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bool = False) -> Answer:
     """Ask once more, with the form that is kept."""
-    form, why = request.form, Refusal(cause)
+    form = request.form
     values: dict[str, Any] = {
         "refusal": shown(refusal, form),
         "kept": form.get("kept", "[]"),
@@ -49,9 +46,8 @@ def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bo
         "email": form.get("email", ""),
         "ask_code": ask_code,
     }
-    if not request.is_fragment:
-        return request.render(refusals.page_of(why), status=status_of(refusal), **values)
-    return request.fragment(refusals.dialog_of(why), status=status_of(refusal), **values)
+    page, dialog = refusals.QUESTIONS[cause]
+    return request.render(page, part=dialog, status=status_of(refusal), **values)
 
 
 def _resume(request: ConsoleRequest, *headers: Header) -> Answer:

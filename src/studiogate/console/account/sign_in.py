@@ -1,10 +1,9 @@
 """Sign in with email and password, and sign out."""
 
-from studiogate.console.framework import cookies
+from typing import Any
+
+from studiogate.console.framework import Audience, ConsoleRequest, action, cookies, own_page, page, shown, status_of
 from studiogate.console.framework.checks import origin_of
-from studiogate.console.framework.page import Audience, action, page
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ConsoleRequest, is_own_path
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.tokens import token_hash
 from studiogate.flows.staff import passwords, sessions
@@ -23,11 +22,8 @@ def visit_of(request: ConsoleRequest) -> Visit:
 
 def next_page(wanted: str | None) -> str:
     """Return where to go after signing in: a page of the console, never another site."""
-    return wanted if wanted is not None and is_own_path(wanted) and not _signs_in(wanted) else HOME
-
-
-def _signs_in(path: str) -> bool:
-    return path.startswith(("/console/sign-", "/console/link/"))
+    page = own_page(wanted)
+    return HOME if not page or page.startswith(("/console/sign-", "/console/link/")) else page
 
 
 def with_session(request: ConsoleRequest, started: Started, location: str) -> Answer:
@@ -38,19 +34,24 @@ def with_session(request: ConsoleRequest, started: Started, location: str) -> An
 
 
 def session_cookies(request: ConsoleRequest, token: str) -> tuple[Header, Header]:
-    """Return the cookies of a session that was just started, and of its device."""
     secure = request.secure
     return cookies.session(token, secure=secure), cookies.device(request.device, secure=secure)
 
 
-@page("GET", "/sign-in", Audience.ANYBODY)
+def refused_signed_out(request: ConsoleRequest, refusal: Refusal) -> Answer:
+    """Say what happened on a page for anybody, also to a person who is signed in."""
+    return request.render("error_signed_out.html", status=status_of(refusal), refusal=shown(refusal, {}))
+
+
+@page("/sign-in", Audience.ANYBODY)
 async def show(request: ConsoleRequest) -> Answer:
+    location = next_page(request.query.get("next"))
     if request.person is not None:
-        return request.redirect(next_page(request.query.get("next")))
-    return request.render("account/sign_in.html", next=next_page(request.query.get("next")), email="", ask_code=False)
+        return request.redirect(location)
+    return request.render("account/sign_in.html", next=location, email="", ask_code=False)
 
 
-@action("POST", "/sign-in", Audience.ANYBODY)
+@action("/sign-in", Audience.ANYBODY)
 async def sign_in(request: ConsoleRequest) -> Answer:
     form = request.form
     email, code = form.get("email", ""), form.get("code", "").strip() or None
@@ -59,19 +60,12 @@ async def sign_in(request: ConsoleRequest) -> Answer:
     if isinstance(started, Refusal):
         # The password has to be typed again with the code: a page that held it would be one that leaks it.
         asks = started.code is Code.SECOND_FACTOR_REQUIRED or code is not None
-        refusal = shown(started, form)
-        return request.render(
-            "account/sign_in.html",
-            status=status_of(started),
-            next=location,
-            email=email,
-            ask_code=asks,
-            refusal=refusal,
-        )
+        values: dict[str, Any] = {"next": location, "email": email, "ask_code": asks, "refusal": shown(started, form)}
+        return request.render("account/sign_in.html", status=status_of(started), **values)
     return with_session(request, started, location)
 
 
-@action("POST", "/sign-out", Audience.SIGNED_IN)
+@action("/sign-out", Audience.SIGNED_IN)
 async def sign_out(request: ConsoleRequest) -> Answer:
     await sessions.sign_out(request.database, request.signed_in)
     answer = request.redirect("/console/sign-in")
@@ -83,20 +77,14 @@ async def sign_out(request: ConsoleRequest) -> Answer:
 FORGOTTEN = "account/forgotten.html"
 
 
-@page("GET", "/forgotten", Audience.ANYBODY)
+@page("/forgotten", Audience.ANYBODY)
 async def show_forgotten(request: ConsoleRequest) -> Answer:
-    return request.render(FORGOTTEN, sends_mail=_sends_mail(request), asked=False)
+    return request.render(FORGOTTEN, asked=False)
 
 
-@action("POST", "/forgotten", Audience.ANYBODY)
+@action("/forgotten", Audience.ANYBODY)
 async def ask(request: ConsoleRequest) -> Answer:
     refusal = await passwords.request_reset(visit_of(request), request.form.get("email", ""))
-    sends = _sends_mail(request)
-    if refusal is not None:
-        status, why = status_of(refusal), shown(refusal, request.form)
-        return request.render(FORGOTTEN, status=status, sends_mail=sends, asked=False, refusal=why)
-    return request.render(FORGOTTEN, sends_mail=sends, asked=True)
-
-
-def _sends_mail(request: ConsoleRequest) -> bool:
-    return request.runtime.settings.smtp_url is not None
+    if refusal is None:
+        return request.render(FORGOTTEN, asked=True)
+    return request.render(FORGOTTEN, status=status_of(refusal), asked=False, refusal=shown(refusal, request.form))

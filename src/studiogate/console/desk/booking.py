@@ -4,57 +4,45 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple, get_args
-from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard
-from studiogate.console.framework.formats import counted, day_and_time, local
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, own_page, page
+from studiogate.console.framework.formats import counted, day_and_time, local, with_query
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
-from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
-from studiogate.console.framework.run_flow import run
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import desk, staff_bookings
-from studiogate.flows.bookings.desk import Move
 from studiogate.flows.bookings.staff_bookings import Mark
 from studiogate.storage.bookings import read, staff
-from studiogate.storage.bookings.roster import Seat
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
 
-# What the desk does with one booking or waitlist entry: check in, no-show, undo, promote, cancel.
-
 MARKS: tuple[Mark, ...] = get_args(Mark)
 DONE = {"checked_in": "Checked in {}.", "no_show": "Marked {} as no-show.", "confirmed": "Check-in of {} undone."}
 
 
-@action("POST", "/bookings/{booking_id}/attendance", Permission.ATTENDANCE)
+@action("/bookings/{booking_id}/attendance", Permission.ATTENDANCE)
 async def mark(request: ConsoleRequest) -> Answer:
-    """Check in, mark as no-show, or undo that."""
-    booking_id, given = as_id(request.params["booking_id"]), request.form.get("mark", "")
+    """Check in, mark as no-show, or undo that. Answer with the line of the roster as it is now, or lead to Today."""
+    booking_id, given = request.param_id("booking_id"), request.form.get("mark", "")
     undoes = request.form.get("undoes") or None
-    if booking_id is None or given not in MARKS or undoes not in (None, *MARKS):
+    if given not in MARKS or undoes not in (None, *MARKS):
         return request.not_found()
     async with request.database.connection() as connection:
         class_id = await read.class_of_booking(connection, request.access, booking_id)
     if class_id is None:
         return request.not_found()
-    done = await run(request, staff_bookings.mark, booking_id, given, undoes=undoes)
-    return await _marked(request, class_id, booking_id, done)
-
-
-async def _marked(request: ConsoleRequest, class_id: UUID, booking_id: UUID, done: str | Refusal) -> Answer:
-    """Answer with the line of the roster as it is now, or lead back to Today."""
+    done = await request.run(staff_bookings.mark, booking_id, given, undoes=undoes)
     async with request.database.connection() as connection:
-        card = await panels.find_card(connection, request, str(class_id))
+        card = await panels.find_card(connection, request, class_id)
         row = None if card is None else await panels.read_row(connection, request, card, booking_id)
     if card is None:
         return request.not_found()
@@ -63,29 +51,23 @@ async def _marked(request: ConsoleRequest, class_id: UUID, booking_id: UUID, don
     text = DONE[done].format("the member" if row is None else row.seat.person.name)
     if request.is_fragment and row is not None:
         return request.fragment("desk/marked.html", row=row, card=card, class_=card.class_, views=views, done=text)
-    undo = _undo(row.seat) if row is not None and done != "confirmed" else None
+    undo = None
+    # A no-show is corrected by a check-in, which the roster offers.
+    if row is not None and done != "confirmed" and row.seat.status == "checked_in":
+        undo = UndoAction(request.http.path, {"mark": "confirmed", "undoes": "checked_in"})
     return request.redirect(views.today_url(card.class_), toast=text, undo=undo)
 
 
-def _undo(seat: Seat) -> UndoAction | None:
-    """Return the form that takes a check-in back. A no-show is corrected by a check-in, which the roster offers."""
-    if seat.status != "checked_in":
-        return None
-    return UndoAction(f"/console/bookings/{seat.booking_id}/attendance", {"mark": "confirmed", "undoes": "checked_in"})
-
-
-@action("POST", "/waitlist/{entry_id}/promote", Permission.BOOKINGS)
+@action("/waitlist/{entry_id}/promote", Permission.BOOKINGS)
 async def promote(request: ConsoleRequest) -> Answer:
     """Give a free seat to a waiting member. With a reason, rules that staff may override are overridden."""
-    entry_id = as_id(request.params["entry_id"])
-    if entry_id is None:
-        return request.not_found()
+    entry_id = request.param_id("entry_id")
     async with request.database.connection() as connection:
         entry = await staff.class_and_member_of_entry(connection, request.access, entry_id)
         if entry is None:
             return request.not_found()
-        card = await panels.find_card(connection, request, str(entry[0]))
-    done = await run(request, staff_bookings.promote_entry, entry_id, override_of(request))
+        card = await panels.find_card(connection, request, entry[0])
+    done = await request.run(staff_bookings.promote_entry, entry_id, override_of(request))
     back = views.today_url(card.class_) if card is not None else "/console/today"
     if isinstance(done, Refusal):
         resolve = resolutions.of_refusal(request, done, resolutions.at_the_desk(*entry))
@@ -94,7 +76,6 @@ async def promote(request: ConsoleRequest) -> Answer:
 
 
 def override_of(request: ConsoleRequest) -> Override:
-    """Return whether the form overrides rules, with its reason."""
     if request.form.get("override") != "on":
         return NO_OVERRIDE
     return Override(wanted=True, reason=request.form.get("reason", "").strip() or None)
@@ -113,26 +94,22 @@ class Choices(NamedTuple):
     location_id: UUID | None
 
 
-async def _class_of(connection: Connection, request: ConsoleRequest, booking_id: UUID | None) -> ClassCard | None:
-    class_id = None if booking_id is None else await read.class_of_booking(connection, request.access, booking_id)
-    return None if class_id is None else await panels.find_card(connection, request, str(class_id))
-
-
-@page("GET", "/bookings/{booking_id}", Permission.BOOKINGS)
-async def show(request: ConsoleRequest) -> Answer:
-    booking_id = as_id(request.params["booking_id"])
+async def _card_of_booking(request: ConsoleRequest) -> ClassCard | None:
     async with request.database.connection() as connection:
-        card = await _class_of(connection, request, booking_id)
-        if card is None or booking_id is None:
-            return request.not_found()
-        row = await panels.read_row(connection, request, card, booking_id)
+        class_id = await read.class_of_booking(connection, request.access, request.param_id("booking_id"))
+        return None if class_id is None else await panels.find_card(connection, request, class_id)
+
+
+@page("/bookings/{booking_id}", Permission.BOOKINGS)
+@about(_card_of_booking)
+async def show(request: ConsoleRequest, card: ClassCard) -> Answer:
+    async with request.database.connection() as connection:
+        row = await panels.read_row(connection, request, card, request.param_id("booking_id"))
         if row is None:
             return request.not_found()
         choices = await _other_classes(connection, request, card.class_)
     values: dict[str, Any] = {"row": row, "class_": card.class_, "views": views, "choices": choices}
-    if request.is_fragment:
-        return request.fragment("desk/_booking.html", **values)
-    return request.render("desk/booking.html", **values)
+    return request.render("desk/booking.html", part="desk/_booking.html", **values)
 
 
 async def _other_classes(connection: Connection, request: ConsoleRequest, class_: DayClass) -> Choices:
@@ -146,8 +123,13 @@ async def _other_classes(connection: Connection, request: ConsoleRequest, class_
     ends = start_of_day(until, class_.timezone)
     found = await day.classes_between(connection, request.access, begins, ends, place)
     shown, following = _whole_days(found, class_.timezone, until)
-    ahead = [each for each in shown if each.id != class_.id and each.status == ClassStatus.SCHEDULED]
-    return Choices([(each.id, _choice(each)) for each in ahead], first, following, place)
+    choices = []
+    for each in shown:
+        if each.id != class_.id and each.status == ClassStatus.SCHEDULED:
+            free = views.free_seats(each)
+            seats = f"{counted(free, 'seat')} free" if free else "full"
+            choices.append((each.id, f"{day_and_time(each.start_time, each.timezone)} {each.title} ({seats})"))
+    return Choices(choices, first, following, place)
 
 
 def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[list[DayClass], date]:
@@ -164,22 +146,12 @@ def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[
     return shown, until
 
 
-def _choice(class_: DayClass) -> str:
-    free = views.free_seats(class_)
-    seats = f"{counted(free, 'seat')} free" if free else "full"
-    return f"{day_and_time(class_.start_time, class_.timezone)} {class_.title} ({seats})"
-
-
-@action("POST", "/bookings/{booking_id}/cancel", Permission.BOOKINGS)
-async def cancel(request: ConsoleRequest) -> Answer:
+@action("/bookings/{booking_id}/cancel", Permission.BOOKINGS)
+@about(_card_of_booking)
+async def cancel(request: ConsoleRequest, card: ClassCard) -> Answer:
     """Cancel a booking for the studio: no fee, the credit is returned. Leads back to the page that the form names."""
-    booking_id = as_id(request.params["booking_id"])
     reason = request.form.get("reason", "").strip() or None
-    async with request.database.connection() as connection:
-        card = await _class_of(connection, request, booking_id)
-        if card is None or booking_id is None:
-            return request.not_found()
-    done = await run(request, staff_bookings.cancel_booking, booking_id, reason)
+    done = await request.run(staff_bookings.cancel_booking, request.param_id("booking_id"), reason)
     back = own_page(request.form.get("next")) or views.today_url(card.class_)
     if isinstance(done, Refusal):
         return request.refused(done, back=back)
@@ -187,29 +159,25 @@ async def cancel(request: ConsoleRequest) -> Answer:
     return request.go_to(back, toast=f"Booking cancelled. {returned}")
 
 
-def _way_back(request: ConsoleRequest, booking_id: UUID) -> str:
-    """Return the drawer with the classes among which one was chosen."""
-    query = urlencode({name: request.form[name] for name in ("from", "location") if request.form.get(name)})
-    return f"/console/bookings/{booking_id}" + (f"?{query}" if query else "")
-
-
-@action("POST", "/bookings/{booking_id}/move", Permission.BOOKINGS)
+@action("/bookings/{booking_id}/move", Permission.BOOKINGS)
 async def move_to(request: ConsoleRequest) -> Answer:
     """Move a booking to another class; the credit follows."""
-    booking_id, class_id = as_id(request.params["booking_id"]), as_id(request.form.get("class_id", ""))
-    if booking_id is None or class_id is None:
+    booking_id, class_id = request.param_id("booking_id"), as_id(request.form.get("class_id", ""))
+    if class_id is None:
         return request.not_found()
     waits = request.form.get("waitlist") == "on"
-    wanted = Move(booking_id, class_id, join_waitlist=waits, override=override_of(request))
+    wanted = desk.Move(booking_id, class_id, join_waitlist=waits, override=override_of(request))
     async with request.database.connection() as connection:
         member_id = await staff.member_of_booking(connection, request.access, booking_id)
         # Not after the move: if this read failed, the answer would be that nothing was done.
-        card = await panels.find_card(connection, request, str(class_id))
-    done = await run(request, desk.move_booking, wanted)
+        card = await panels.find_card(connection, request, class_id)
+    done = await request.run(desk.move_booking, wanted)
     if isinstance(done, Refusal):
         ways = None if member_id is None else resolutions.at_the_desk(class_id, member_id)
         resolve = None if ways is None else resolutions.of_refusal(request, done, ways)
-        return request.refused(done, back=_way_back(request, booking_id), resolve=resolve)
+        # The drawer with the classes among which one was chosen.
+        shown = {name: request.form.get(name) for name in ("from", "location")}
+        return request.refused(done, with_query(f"/console/bookings/{booking_id}", **shown), resolve)
     if card is None:
         return request.go_to("/console/today", toast="Moved.")
     class_ = card.class_

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.console.framework.page import page
-from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest
 from studiogate.domain.staff import Permission
 from studiogate.flows.staff.sessions import still_permits
 from studiogate.storage import class_clock, events
@@ -52,7 +52,6 @@ class Streams:
         return self.total < MAX_STREAMS and self._of_account[account_id] < MAX_OF_ACCOUNT
 
     def open(self, account_id: UUID) -> bool:
-        """Take a place, if there is one."""
         if not self.has_place(account_id):
             return False
         self._of_account[account_id] += 1
@@ -67,7 +66,7 @@ class Streams:
 STREAMS = Streams()
 
 
-@page("GET", "/live", Permission.SCHEDULE_READ)
+@page("/live", Permission.SCHEDULE_READ)
 async def live(request: ConsoleRequest) -> Answer:
     """Send which classes change, until the page closes; without a place for another stream the page polls."""
     since = _since(request, request.http.headers.get(b"last-event-id", b"").decode("latin-1"))
@@ -75,10 +74,11 @@ async def live(request: ConsoleRequest) -> Answer:
         return Answer(204, b"")
     if not STREAMS.has_place(request.signed_in.session.account_id):
         return NO_PLACE
-    return request.stream(_stream(request, since))
+    headers = ((b"content-type", STREAM_TYPE), (b"x-accel-buffering", b"no"))
+    return Answer(200, b"", headers, events=_stream(request, since))
 
 
-@page("GET", "/live/changes", Permission.SCHEDULE_READ)
+@page("/live/changes", Permission.SCHEDULE_READ)
 async def changes(request: ConsoleRequest) -> Answer:
     """Answer at once with the classes that changed, for pages without a stream."""
     since = _since(request)

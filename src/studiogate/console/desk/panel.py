@@ -1,19 +1,16 @@
 """Read one class with its people, as the panel of Today and the page of a class show it."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.console import resolutions
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard, SeatRow
+from studiogate.console.framework import ConsoleRequest, Resolution
 from studiogate.console.framework.formats import money
-from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import ClassStatus
@@ -27,27 +24,28 @@ from studiogate.storage.schedule.day import DayClass
 # The lines of a class's history: who booked, cancelled, was promoted, by which partner or person.
 
 AUTOMATIC = "automatic"
-_MARKS: Mapping[str, str] = MappingProxyType(
-    {
-        "booking.check_in": "checked in",
-        "booking.check_in_undone": "check-in undone",
-        "booking.no_show": "marked as no-show",
-        "booking.no_show_undone": "no-show undone",
-    }
-)
-_CANCELLATIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "standard": "cancelled",
-        "late": "cancelled late",
-        "graced": "cancelled late, graced",
-        "studio": "cancelled by the studio",
-        "moved": "moved to another class",
-        "class_cancelled": "cancelled with the class",
-        "waitlist_left": "left the waitlist",
-    }
-)
-_CLASS_ACTIONS: Mapping[str, str] = MappingProxyType(
-    {"class.cancel": "Class cancelled", "class.create": "Class created", "class.capacity": "Capacity changed"}
+_MARKS: Mapping[str, str] = {
+    "booking.check_in": "checked in",
+    "booking.check_in_undone": "check-in undone",
+    "booking.no_show": "marked as no-show",
+    "booking.no_show_undone": "no-show undone",
+}
+_CANCELLATIONS: Mapping[str, str] = {
+    "standard": "cancelled",
+    "late": "cancelled late",
+    "graced": "cancelled late, graced",
+    "studio": "cancelled by the studio",
+    "moved": "moved to another class",
+    "class_cancelled": "cancelled with the class",
+    "waitlist_left": "left the waitlist",
+}
+_CLASS_ACTIONS: Mapping[str, str] = {
+    "class.cancel": "Class cancelled",
+    "class.create": "Class created",
+    "class.capacity": "Capacity changed",
+}
+_CLASS_FIELDS = frozenset(
+    {"title", "start_time", "end_time", "capacity", "room_id", "instructor_id", "class_type_id", "visible", "policy"}
 )
 
 
@@ -66,20 +64,15 @@ async def read_lines(connection: Connection, access: Access, class_id: UUID) -> 
     placed = await roster.placed_bookings(connection, access, class_id)
     entries = [each.entry_id for each in placed if each.entry_id is not None]
     actions = await roster.actions_on(connection, access, [class_id, *(each.id for each in placed), *entries])
-    return lines_of(class_id, placed, actions)
-
-
-def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[ClassAction]) -> list[Line]:
     people = {(each.subject_id, each.action): each.actor_name for each in actions}
     names = {each.id: each for each in placed}
     lines = [line for each in placed for line in _course(each, people)]
     for action in actions:
         if action.subject_id == class_id:
             lines.append(Line(action.occurred_at, None, None, _class_text(action), action.actor_name))
-        elif action.action in _MARKS and action.subject_id in names:
-            booking = names[action.subject_id]
+        elif action.action in _MARKS and (who := names.get(action.subject_id)) is not None:
             text = _MARKS[action.action]
-            lines.append(Line(action.occurred_at, booking.name, booking.member_id, text, action.actor_name))
+            lines.append(Line(action.occurred_at, who.name, who.member_id, text, action.actor_name))
     return sorted(lines, key=lambda line: line.at, reverse=True)
 
 
@@ -96,11 +89,8 @@ def _course(booking: PlacedBooking, people: Mapping[tuple[UUID, str], str]) -> I
         text = "promoted" if booking.was_promoted else "took a free seat"
         yield Line(booking.taken_at, *who, text, by_hand or (AUTOMATIC if booking.was_promoted else booked_by))
     if booking.cancelled_at is not None:
-        by = (
-            booking.cancelled_by
-            or people.get((booking.id, "booking.cancel"))
-            or people.get((booking.id, "booking.move"))
-        )
+        acts = ("booking.cancel", "booking.move")
+        by = booking.cancelled_by or next(filter(None, (people.get((booking.id, act)) for act in acts)), None)
         yield Line(booking.cancelled_at, *who, _cancellation_text(booking), by)
 
 
@@ -117,7 +107,7 @@ def _cancellation_text(booking: PlacedBooking) -> str:
 
 def _class_text(action: ClassAction) -> str:
     changes = json.loads(action.changes)
-    shown = _SHOWN & set(changes)
+    shown = _CLASS_FIELDS & set(changes)
     if shown == {"capacity"}:
         before, after = changes["capacity"]
         return f"Capacity changed from {before} to {after}"
@@ -125,11 +115,6 @@ def _class_text(action: ClassAction) -> str:
         return _CLASS_ACTIONS[action.action]
     fields = ", ".join(sorted(name.removesuffix("_id").replace("_", " ") for name in shown))
     return f"Class changed: {fields}" if fields else "Class changed"
-
-
-_SHOWN = frozenset(
-    {"title", "start_time", "end_time", "capacity", "room_id", "instructor_id", "class_type_id", "visible", "policy"}
-)
 
 
 JUST_NOW = 8  # lines
@@ -166,26 +151,25 @@ class Panel(NamedTuple):
     @property
     def seats_not_listed(self) -> int:
         """How many people have a seat, but are beyond the most that a page lists."""
-        return _not_listed(self.rows, self.class_.booked_count)
+        return max(0, self.class_.booked_count - len(self.rows)) if len(self.rows) >= MAX_PEOPLE else 0
 
     @property
     def waiting_not_listed(self) -> int:
-        return _not_listed(self.waiting, self.class_.waitlist_count)
+        return max(0, self.class_.waitlist_count - len(self.waiting)) if len(self.waiting) >= MAX_PEOPLE else 0
 
     @property
     def just_now(self) -> list[Line]:
         return self.lines[:JUST_NOW]
 
 
-def _not_listed(listed: Sequence[object], count: int) -> int:
-    return max(0, count - len(listed)) if len(listed) >= MAX_PEOPLE else 0
-
-
-async def find_card(connection: Connection, request: ConsoleRequest, class_id: str) -> ClassCard | None:
-    """Return the class that a path or a query names, if the person may see it."""
-    parsed = as_id(class_id)
-    found = None if parsed is None else await day.find_class(connection, request.access, parsed)
+async def find_card(connection: Connection, request: ConsoleRequest, class_id: UUID) -> ClassCard | None:
+    found = await day.find_class(connection, request.access, class_id)
     return None if found is None else views.card_of(found)
+
+
+async def card_of_path(request: ConsoleRequest) -> ClassCard | None:
+    async with request.database.connection() as connection:
+        return await find_card(connection, request, request.param_id("class_id"))
 
 
 def sees_people(request: ConsoleRequest, class_: DayClass) -> bool:
@@ -217,7 +201,6 @@ async def read_panel(connection: Connection, request: ConsoleRequest, card: Clas
 async def read_row(
     connection: Connection, request: ConsoleRequest, card: ClassCard, booking_id: UUID
 ) -> SeatRow | None:
-    """Return one line of the roster."""
     class_ = card.class_
     situation = await read.find_class(connection, request.access, class_.id)
     seats = await roster.seats_of_class(connection, request.access, class_.id, class_.start_time, booking_id)

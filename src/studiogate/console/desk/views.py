@@ -28,8 +28,6 @@ class Badge(NamedTuple):
 
 
 class ClassCard(NamedTuple):
-    """A class in the list of the day."""
-
     class_: DayClass
     status: ClassStatus
     badges: tuple[Badge, ...]
@@ -53,8 +51,6 @@ def _percentage(part: int, whole: int) -> int:
 
 
 class SeatRow(NamedTuple):
-    """A line of the roster."""
-
     seat: Seat
     warnings: tuple[RosterWarning, ...]
     badges: tuple[Badge, ...]
@@ -86,7 +82,7 @@ def _badges(class_: DayClass, status: ClassStatus) -> Iterator[Badge]:
         return
     if status == ClassStatus.IN_PROGRESS:
         yield Badge("on now", "good")
-    elif (minutes := _minutes_until(class_)) <= SOON_MINUTES:
+    elif (minutes := int((class_.start_time - class_.now).total_seconds() // 60) + 1) <= SOON_MINUTES:
         yield Badge(f"in {minutes} min", "warn")
     if class_.instructor is None:
         yield Badge("needs cover", "danger")
@@ -96,13 +92,14 @@ def _badges(class_: DayClass, status: ClassStatus) -> Iterator[Badge]:
         yield Badge("full", "info")
 
 
-def _minutes_until(class_: DayClass) -> int:
-    return int((class_.start_time - class_.now).total_seconds() // 60) + 1
-
-
 def by_part_of_day(cards: Sequence[ClassCard]) -> list[tuple[str, list[ClassCard]]]:
     """Return the cards in groups: morning, midday, afternoon, evening of the place where each class is."""
-    return [(part, list(group)) for part, group in groupby(cards, key=_part_of_day)]
+
+    def part_of_day(card: ClassCard) -> str:
+        hour = local(card.class_.start_time, card.class_.timezone).hour
+        return next(name for before, name in PARTS_OF_DAY if hour < before)
+
+    return [(part, list(group)) for part, group in groupby(cards, key=part_of_day)]
 
 
 def by_location(cards: Sequence[ClassCard]) -> list[tuple[str, list[ClassCard]]]:
@@ -112,11 +109,6 @@ def by_location(cards: Sequence[ClassCard]) -> list[tuple[str, list[ClassCard]]]
         (place or "No location", list(group))
         for place, group in groupby(ordered, key=lambda card: card.class_.location)
     ]
-
-
-def _part_of_day(card: ClassCard) -> str:
-    hour = local(card.class_.start_time, card.class_.timezone).hour
-    return next(name for before, name in PARTS_OF_DAY if hour < before)
 
 
 def chosen_class(cards: Sequence[ClassCard]) -> ClassCard | None:
@@ -130,10 +122,15 @@ def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -
     warnings = roster_warnings(seat.person.attendee, policy, day)
     if not sees_fees:
         warnings = tuple(each for each in warnings if each is not RosterWarning.FEE_OPEN)
+    badges: tuple[Badge, ...] = ()
+    if seat.marked_at is not None:
+        time = f"{local(seat.marked_at, class_.timezone):%H:%M}"
+        here = seat.status == BookingStatus.CHECKED_IN
+        badges = (Badge(f"checked in {time}", "good") if here else Badge(f"no-show {time}", "danger"),)
     return SeatRow(
         seat,
         warnings,
-        tuple(_row_badges(seat, class_)),
+        badges,
         _may_become(BookingStatus.CHECKED_IN, seat, class_),
         _may_become(BookingStatus.NO_SHOW, seat, class_),
     )
@@ -144,13 +141,6 @@ def _may_become(status: BookingStatus, seat: Seat, class_: DayClass) -> bool:
     if class_.status == ClassStatus.CANCELLED or seat.status != BookingStatus.CONFIRMED:
         return False
     return attendance_refusal(seat.status, status, class_.start_time, class_.now) is None
-
-
-def _row_badges(seat: Seat, class_: DayClass) -> Iterator[Badge]:
-    if seat.marked_at is not None:
-        time = f"{local(seat.marked_at, class_.timezone):%H:%M}"
-        here = seat.status == BookingStatus.CHECKED_IN
-        yield Badge(f"checked in {time}" if here else f"no-show {time}", "good" if here else "danger")
 
 
 def membership_text(seat: Seat) -> str:
@@ -258,11 +248,17 @@ def duration(minutes: int) -> str:
 
 
 def late_cancellation(policy: Policy, currency: str) -> str:
-    """Say what a late cancellation costs."""
     if not policy.cancellation_window_minutes:
         return "Cancelling is free until the class starts."
     when = f"Cancelling later than {duration(policy.cancellation_window_minutes)} before the start"
-    cost = _cost(policy, currency)
+    fee = policy.late_fee(currency)
+    amount = None if fee is None else f"a fee of {money(fee.amount, fee.currency)}"
+    cost = {
+        LateAction.NONE: None,
+        LateAction.FEE: amount,
+        LateAction.FORFEIT_CREDIT: "the credit",
+        LateAction.FEE_AND_FORFEIT: f"the credit and {amount}" if amount else "the credit",
+    }[policy.late_action]
     if cost is None:
         return f"{when} is free as well."
     text = f"{when} costs {cost}."
@@ -274,19 +270,7 @@ def late_cancellation(policy: Policy, currency: str) -> str:
     return text
 
 
-def _cost(policy: Policy, currency: str) -> str | None:
-    fee = policy.late_fee(currency)
-    amount = None if fee is None else f"a fee of {money(fee.amount, fee.currency)}"
-    return {
-        LateAction.NONE: None,
-        LateAction.FEE: amount,
-        LateAction.FORFEIT_CREDIT: "the credit",
-        LateAction.FEE_AND_FORFEIT: f"the credit and {amount}" if amount else "the credit",
-    }[policy.late_action]
-
-
 def waitlist_text(policy: Policy) -> str:
-    """Say how waiting members get a free seat."""
     if policy.waitlist_mode is WaitlistMode.OFF:
         return "Nobody can wait for a seat in this class."
     if policy.waitlist_mode is WaitlistMode.MANUAL:

@@ -22,7 +22,6 @@ from studiogate.console.framework.page import Handler, Route, page
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
-from studiogate.console.framework.run_flow import run
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -31,10 +30,6 @@ from studiogate.storage.db.pool import Connection
 from studiogate.web.response import Answer
 
 Values = Mapping[str, Any]
-
-
-async def _not_found(request: ConsoleRequest) -> Answer:
-    return request.not_found()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +45,19 @@ class Subject:
     address: Callable[[Row], str]
     label: Callable[[Row], str] = lambda _row: ""
     values: Values = field(default_factory=dict)
-    absent: Handler = _not_found
+    absent: Handler | None = None  # None: there is no such page
 
     async def find(self, connection: Connection, request: ConsoleRequest) -> Row | None:
         """Return the row that the path names, nothing where an action creates it."""
         if self.read is None:
             return {}
-        row_id = request.param_id(f"{self.name}_id")
-        return None if row_id is None else await self.read(connection, request.access, row_id)
+        return await self.read(connection, request.access, request.param_id(f"{self.name}_id"))
+
+    async def of_path(self, request: ConsoleRequest) -> Row | None:
+        async with request.database.connection() as connection:
+            return await self.find(connection, request)
 
     def shown(self, row: Row) -> Values:
-        """Return what templates get about a row."""
         return {self.name: row, "base": self.address(row), "label": self.label(row), **self.values}
 
 
@@ -72,7 +69,7 @@ def page_of(subject: Subject, path: str, needs: Permission, template: str) -> Ca
     """Declare a page about the row that its path names; the function reads what else the template shows."""
 
     def declare(read: ValuesReader) -> ValuesReader:
-        @page("GET", path, needs)
+        @page(path, needs)
         @wraps(read)
         async def show(request: ConsoleRequest) -> Answer:
             return await show_about(request, subject, template, read)
@@ -85,12 +82,11 @@ def page_of(subject: Subject, path: str, needs: Permission, template: str) -> Ca
 async def show_about(
     request: ConsoleRequest, subject: Subject, template: str, read: ValuesReader, **more: object
 ) -> Answer:
-    """Show a page about the row that the path names."""
     async with request.database.connection() as connection:
         row = await subject.find(connection, request)
         values = None if row is None else await read(request, connection, row)
     if row is None or values is None:
-        return await subject.absent(request)
+        return request.not_found() if subject.absent is None else await subject.absent(request)
     if isinstance(values, Refusal):
         return request.error(values)
     return request.render(template, **{**subject.shown(row), **values, **more})
@@ -105,10 +101,6 @@ class Done(NamedTuple):
     result: Any
 
 
-async def _no_values(_request: ConsoleRequest, _connection: Connection, _row: Row) -> Values:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """How the inputs of an action are shown."""
@@ -118,7 +110,7 @@ class Form:
     about: str = ""  # what to know before, above the inputs
     kind: str = "primary"  # or danger
     template: str = "ui/action.html"
-    values: ValuesReader = _no_values  # what else the template shows
+    values: ValuesReader | None = None  # what else the template shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +142,9 @@ async def _show(action: Action, form: Form, request: ConsoleRequest) -> Answer:
     """Show the form. After a refusal, ``seen`` still says what it showed first."""
 
     async def read(request: ConsoleRequest, connection: Connection, row: Row) -> Values | Refusal:
-        values = await form.values(request, connection, row) if action.is_offered(row) else NOT_FOUND
+        if not action.is_offered(row):
+            return NOT_FOUND
+        values = await form.values(request, connection, row) if form.values else {}
         if isinstance(values, Refusal):
             return values
         hidden = {"next": own_page(request.query.get("next")), paging.AFTER: paging.cursor_of(request)}
@@ -163,25 +157,29 @@ async def _show(action: Action, form: Form, request: ConsoleRequest) -> Answer:
 
 
 async def _run(action: Action, request: ConsoleRequest) -> Answer:
-    """Run the flow with the values of the form."""
-    async with request.database.connection() as connection:
-        row = await action.subject.find(connection, request)
+    row = await action.subject.of_path(request)
     if row is None or not action.is_offered(row):
         return request.refused(NOT_FOUND)
     given = _given(action, request.form, row)
     faults = [each for each in given.values() if isinstance(each, Fault)]
     named = (request.param_id(f"{action.subject.name}_id"),) if action.subject.read else ()
     arguments = [given] if action.edits else given.values()
-    result = refused(*faults) if faults else await run(request, action.flow, *named, *arguments)
+    result = refused(*faults) if faults else await request.run(action.flow, *named, *arguments)
     after = own_page(request.form.get("next"))
     if isinstance(result, Refusal):
         form = with_query(request.http.path, next=after, after=paging.cursor_of(request))
         back = form if action.form else after or action.subject.address(row)
-        return request.refused(_by_input(result), back, action.resolve(request, row, result))
+        # The faults of a JSON body name its fields; here these are the inputs of the form.
+        by_input = [each._replace(loc=each.loc[each.loc[:1] == ("body",) :]) for each in result.faults]
+        return request.refused(replace(result, faults=by_input), back, action.resolve(request, row, result))
     done = Done(request, row, given, result)
     leads_to = action.leads_to(done) if action.leads_to else action.subject.address(row)
     text = action.toast.format_map(row) if isinstance(action.toast, str) else action.toast(done)
-    return request.go_to(after or leads_to, text, _undo(action, done))
+    if isinstance(action.undo, str):
+        undo = UndoAction(f"{request.http.path.rpartition('/')[0]}/{action.undo}") if action.undo else None
+    else:
+        undo = action.undo(done)
+    return request.go_to(after or leads_to, text, undo)
 
 
 def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, object]:
@@ -191,15 +189,3 @@ def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, objec
     same = untouched(form, [each.name for each in action.inputs])
     changed = [each for each in action.inputs if each.name in form and each.name not in same]
     return {each.name: each.read(each.name, form[each.name], row) for each in changed}
-
-
-def _by_input(refusal: Refusal) -> Refusal:
-    """Return a refusal whose faults name the inputs of the form, not the members of a JSON body."""
-    faults = [each._replace(loc=each.loc[1:]) if each.loc[:1] == ("body",) else each for each in refusal.faults]
-    return replace(refusal, faults=faults)
-
-
-def _undo(action: Action, done: Done) -> UndoAction | None:
-    if not isinstance(action.undo, str):
-        return action.undo(done)
-    return UndoAction(f"{done.request.http.path.rpartition('/')[0]}/{action.undo}") if action.undo else None

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from studiogate.console.framework import cookies, csrf, posted
 from studiogate.console.framework.page import Audience, Route
-from studiogate.console.framework.posted import Posted, PostedLimits
+from studiogate.console.framework.posted import Posted
 from studiogate.console.framework.request import Person
 from studiogate.domain.access import Access
 from studiogate.domain.addresses import owner_of
@@ -79,7 +79,6 @@ def _is_taken(buckets: Buckets, key: str, limit: Limit) -> bool:
 
 
 async def person_of_token(runtime: Runtime, request: Request, token: str) -> Person | None:
-    """Return who has the session with this token."""
     signed_in = await sessions.resolve(runtime.database, token, origin_of(request))
     if isinstance(signed_in, Refusal):
         return None
@@ -111,7 +110,7 @@ async def read_form(runtime: Runtime, request: Request, person: Person | None, r
         return EXPIRED_PAGE
     body = posted.MAX_ANONYMOUS_BODY if person is None else posted.MAX_BODY
     value = posted.MAX_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAX_VALUE
-    return await posted.read(request, PostedLimits(body, value, with_file=route.takes_file))
+    return await posted.read(request, body, value, with_file=route.takes_file)
 
 
 def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:
@@ -130,6 +129,5 @@ def with_form(access: Access, form: Posted) -> Access:
 
 
 def sign_in_location(request: Request) -> str:
-    """Return the page to sign in, with the page to return to."""
     wanted = request.path + (f"?{request.query_text}" if request.query_text else "")
     return "/console/sign-in" + ("" if wanted in ("/console", "/console/") else f"?next={quote(wanted, safe='')}")

@@ -30,7 +30,6 @@ def masked_token(signed_in: SignedIn) -> str:
 
 
 def owner_of(presented: str) -> str:
-    """Return whose form carried a token."""
     return presented.rpartition(".")[2]
 
 
@@ -46,7 +45,6 @@ def _owner(signed_in: SignedIn) -> str:
 
 
 def is_own_form(signed_in: SignedIn, presented: str) -> bool:
-    """Return whether a form carries a token of this session."""
     masked = presented.partition(".")[0]
     try:
         text = base64.urlsafe_b64decode(masked + "=" * (-len(masked) % 4))

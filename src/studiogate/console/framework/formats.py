@@ -4,15 +4,20 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
-from types import MappingProxyType
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.money import currency_decimals
 
-SYMBOLS: Mapping[str, str] = MappingProxyType(
-    {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CAD": "CA$", "AUD": "A$", "CHF": "CHF\N{NO-BREAK SPACE}"}
-)
+SYMBOLS: Mapping[str, str] = {
+    "USD": "$",
+    "EUR": "€",
+    "GBP": "£",
+    "JPY": "¥",
+    "CAD": "CA$",
+    "AUD": "A$",
+    "CHF": "CHF\N{NO-BREAK SPACE}",
+}
 # The first that fits counts: browsers claim to be their predecessors too.
 BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
 SYSTEMS = (
@@ -91,3 +96,6 @@ def with_query(path: str, **given: object) -> str:
     """Return an address with the values that are given and not empty."""
     query = urlencode({name: str(each) for name, each in given.items() if each})
     return f"{path}?{query}" if query else path
+
+
+FILTERS = (clock_time, day, full_date, day_and_time, zone, money, initials, counted, browser)  # of templates

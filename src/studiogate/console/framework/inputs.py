@@ -27,7 +27,6 @@ def as_typed(_name: str, typed: str, _row: Row) -> str:
 
 
 def optional_text(_name: str, typed: str, _row: Row) -> str | None:
-    """Return a text, or None if the input is empty."""
     return typed.strip() or None
 
 
@@ -40,7 +39,6 @@ def is_yes(_name: str, typed: str, _row: Row) -> bool:
 
 
 def whole_number(name: str, typed: str, _row: Row = None) -> int | Fault:
-    """Return a whole number, with or without a sign."""
     text = typed.strip().replace("\N{MINUS SIGN}", "-")
     return int(text) if _WHOLE.fullmatch(text) else fault(name, "must be a whole number")
 

@@ -1,15 +1,21 @@
-"""Declare pages and actions of the console, and find the one that a request asks for.
+"""Declare pages and actions of the console.
 
-    @page("GET", "/today", Permission.SCHEDULE_READ)
+    @page("/today", Permission.SCHEDULE_READ)
     async def today(request: ConsoleRequest) -> Answer: ...
 
+    @action("/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
+    @about(read_class)
+    async def cancel_class(request: ConsoleRequest, found: ClassDetails) -> Answer: ...
+
 Paths are below ``/console``; ``{name}`` matches one segment. The permission is part of the declaration: it is checked
-before the function runs. An action's form is checked too: its CSRF token, its origin and its form token.
+before the function runs, and that ``{…_id}`` is an id. An action's form is checked too: its CSRF token, its origin and
+its form token.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from functools import wraps
+from typing import NamedTuple, TypeVar
 
 from studiogate.console.framework.request import ConsoleRequest, Refused
 from studiogate.domain.staff import Permission
@@ -27,6 +33,8 @@ class Audience(StrEnum):
 
 Needs = Permission | Audience
 Handler = Callable[[ConsoleRequest], Awaitable[Answer]]
+AnyHandler = TypeVar("AnyHandler", bound=Handler)
+Found = TypeVar("Found")
 # What a form must have, such as a word that confirms it.
 FormCheck = Callable[[ConsoleRequest], Refused | None]
 
@@ -47,30 +55,46 @@ class Route(NamedTuple):
 ROUTES: list[Route] = []
 
 
-def page(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
-    """Declare a page that changes nothing; ``method`` is GET."""
-    if method != "GET":
-        raise ValueError("a page is read with GET; what changes something is an action")
-    return _declare(method, path, needs)
+def page(path: str, needs: Needs) -> Callable[[AnyHandler], AnyHandler]:
+    """Declare a page, which changes nothing."""
+    return _declare("GET", path, needs)
 
 
 def action(
-    method: str, path: str, needs: Needs, form_check: FormCheck | None = None, *, takes_file: bool = False
-) -> Callable[[Handler], Handler]:
-    """Declare what a form does; ``method`` is POST. ``form_check`` comes before a dangerous action asks for the
-    password: nobody types it for a form that is refused anyway."""
-    if method != "POST":
-        raise ValueError("browsers send forms with POST")
-    return _declare(method, path, needs, form_check, takes_file)
+    path: str, needs: Needs, form_check: FormCheck | None = None, *, takes_file: bool = False
+) -> Callable[[AnyHandler], AnyHandler]:
+    """Declare what a form does. ``form_check`` comes before a dangerous action asks for the password: nobody types it
+    for a form that is refused anyway."""
+    return _declare("POST", path, needs, form_check, takes_file)
 
 
 def _declare(
     method: str, path: str, needs: Needs, form_check: FormCheck | None = None, takes_file: bool = False
-) -> Callable[[Handler], Handler]:
-    def declare(handler: Handler) -> Handler:
-        if any((each.method, each.path) == (method, path) for each in ROUTES):
-            raise ValueError(f"{method} {path} is declared twice")
+) -> Callable[[AnyHandler], AnyHandler]:
+    if any((each.method, each.path) == (method, path) for each in ROUTES):
+        raise ValueError(f"{method} {path} is declared twice")
+
+    def declare(handler: AnyHandler) -> AnyHandler:
         ROUTES.append(Route(method, path, needs, handler, form_check, takes_file))
         return handler
+
+    return declare
+
+
+def about(
+    find: Callable[[ConsoleRequest], Awaitable[Found | Answer | None]],
+) -> Callable[[Callable[[ConsoleRequest, Found], Awaitable[Answer]]], Handler]:
+    """Give a function what its request is about, such as the class that the path names. Without it, ``find`` returns
+    the answer, or None if the page does not exist."""
+
+    def declare(handler: Callable[[ConsoleRequest, Found], Awaitable[Answer]]) -> Handler:
+        @wraps(handler)
+        async def handle(request: ConsoleRequest) -> Answer:
+            found = await find(request)
+            if found is None:
+                return request.not_found()
+            return found if isinstance(found, Answer) else await handler(request, found)
+
+        return handle
 
     return declare

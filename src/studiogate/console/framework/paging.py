@@ -1,7 +1,7 @@
 """Choices that come a page at a time: the page's cursor is in the address, and in the form that was on the page."""
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
@@ -11,16 +11,17 @@ from studiogate.domain.refusals import Refusal
 AFTER = "after"
 PER_PAGE = 50
 Row = dict[str, Any]
+AnyRow = TypeVar("AnyRow")
 
 
-class Rows(NamedTuple):
+class Rows(NamedTuple, Generic[AnyRow]):
     """A page of rows; ``next`` is the cursor of the next page."""
 
-    rows: list[Row]
+    rows: list[AnyRow]
     next: str | None
 
 
-def rows_of(found: Page | Refusal) -> Rows:
+def rows_of(found: Page | Refusal) -> Rows[Row]:
     """Return the rows of a page; none if its cursor was not one of ours."""
     return Rows([], None) if isinstance(found, Refusal) else Rows(json.loads(f"[{found.rows}]"), found.next_cursor)
 
@@ -33,5 +34,4 @@ def cursor_of(request: ConsoleRequest) -> str | None:
 
 
 def page_of(request: ConsoleRequest) -> PageRequest:
-    """Return the request for this page."""
     return PageRequest(cursor_of(request), PER_PAGE)

@@ -5,19 +5,13 @@ from datetime import UTC, date, datetime, time
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from studiogate.domain.fields.readers import (
-    EARLIEST_DATE,
-    LATEST_DATE,
-    Setting,
-    WrongValueError,
-    calendar_date,
-    instant,
-)
+from studiogate.domain.fields import readers
 from studiogate.domain.ids import parse_id
 from studiogate.domain.money import currency_decimals
 
 MAX_DAYS_AWAY = 3660
-DATES = (EARLIEST_DATE, LATEST_DATE)  # the first and the last one that read_date returns
+DATES = (readers.EARLIEST_DATE, readers.LATEST_DATE)  # the first and the last one that read_date returns
+NO_DATE = 'must be a date such as "2026-12-24"'
 
 
 def as_id(text: str | None) -> UUID | None:
@@ -29,16 +23,16 @@ def as_id(text: str | None) -> UUID | None:
 def read_date(text: str | None) -> date | None:
     """Return a date such as 2026-12-24, or None."""
     try:
-        return calendar_date(text, Setting())
-    except WrongValueError:
+        return readers.calendar_date(text, readers.Setting())
+    except readers.WrongValueError:
         return None
 
 
 def read_instant(text: object) -> datetime | None:
     """Return an instant such as 2026-12-24T10:00:00Z, or None."""
     try:
-        return instant(text, Setting())
-    except WrongValueError:
+        return readers.instant(text, readers.Setting())
+    except readers.WrongValueError:
         return None
 
 

@@ -33,14 +33,6 @@ KEPT = "kept"
 LONGER: Mapping[str, int] = {KEPT: MAX_BODY, "next": MAX_VALUE, "target": MAX_VALUE}
 
 
-class PostedLimits(NamedTuple):
-    """How long a body and each value of it may be, and whether a file may be in it."""
-
-    body: int = MAX_BODY
-    value: int = MAX_VALUE
-    with_file: bool = False
-
-
 class UploadedFile(NamedTuple):
     name: str
     content: BinaryIO
@@ -88,11 +80,10 @@ def _short_hash(value: str) -> str:
     return hashlib.sha256(value.replace("\r\n", "\n").strip().encode(errors="replace")).hexdigest()[:12]
 
 
-async def read(request: Request, limits: PostedLimits) -> Posted | Refusal:
-    """Read the body of a form, within its limits. PostgreSQL stores no U+0000, so it is removed."""
-    body = BodyLimits(limits.body)
-    if limits.with_file:
-        body = BodyLimits(MAX_FILE + MAX_BODY, seconds=300.0)
+async def read(request: Request, max_body: int, max_value: int, *, with_file: bool) -> Posted | Refusal:
+    """Read the body of a form, which may be so long, like each value in it. PostgreSQL stores no U+0000, so it is
+    removed."""
+    body = BodyLimits(MAX_FILE + MAX_BODY, seconds=300.0) if with_file else BodyLimits(max_body)
     files: list[UploadedFile] = []
 
     async def take_file(_before: Pairs, _part: str, name: str, content: AsyncIterator[bytes]) -> None:
@@ -103,15 +94,15 @@ async def read(request: Request, limits: PostedLimits) -> Posted | Refusal:
 
     lists: dict[str, list[str]] = {}
     try:
-        form = FormLimits(body, limits.body, MAX_FIELDS)
-        for name, value in await request.form(form, take_file if limits.with_file else None):
+        form = FormLimits(body, max_body, MAX_FIELDS)
+        for name, value in await request.form(form, take_file if with_file else None):
             lists.setdefault(name, []).append(value.replace("\0", ""))
     except BodyError as error:
         return error.refusal
     except OSError:
         return Refusal(Code.STORAGE_UNAVAILABLE)
     for name, values in lists.items():
-        most = LONGER.get(name, limits.value)
+        most = LONGER.get(name, max_value)
         if any(len(each) > most for each in values):
             return Refusal(Code.BODY_TOO_LARGE, {"maximum_characters": most})
     return Posted(lists, files[0] if files else None)

@@ -7,67 +7,59 @@ server. Passwords are never kept.
 
 import json
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.web.response import Header
 
 OTHERS = 409
-STATUS: Mapping[Code, int] = MappingProxyType(
-    {
-        Code.SIGN_IN_FAILED: 401,
-        Code.SECOND_FACTOR_REQUIRED: 401,
-        Code.SESSION_ENDED: 401,
-        Code.LINK_EXPIRED: 410,
-        Code.PERMISSION_DENIED: 403,
-        Code.PASSWORD_REQUIRED: 403,
-        Code.NOT_FOUND: 404,
-        Code.METHOD_NOT_ALLOWED: 405,
-        Code.INVALID_CURSOR: 400,
-        Code.INVALID_HTTP: 400,
-        Code.REQUEST_TIMEOUT: 408,
-        Code.BODY_TOO_LARGE: 413,
-        Code.UNSUPPORTED_MEDIA_TYPE: 415,
-        Code.VALIDATION_ERROR: 422,
-        Code.RATE_LIMITED: 429,
-        Code.INTERNAL_ERROR: 500,
-        Code.OVERLOADED: 503,
-        Code.DATABASE_UNAVAILABLE: 503,
-        Code.STORAGE_UNAVAILABLE: 503,
-    }
-)
+STATUS: Mapping[Code, int] = {
+    Code.SIGN_IN_FAILED: 401,
+    Code.SECOND_FACTOR_REQUIRED: 401,
+    Code.SESSION_ENDED: 401,
+    Code.LINK_EXPIRED: 410,
+    Code.PERMISSION_DENIED: 403,
+    Code.PASSWORD_REQUIRED: 403,
+    Code.NOT_FOUND: 404,
+    Code.METHOD_NOT_ALLOWED: 405,
+    Code.INVALID_CURSOR: 400,
+    Code.INVALID_HTTP: 400,
+    Code.REQUEST_TIMEOUT: 408,
+    Code.BODY_TOO_LARGE: 413,
+    Code.UNSUPPORTED_MEDIA_TYPE: 415,
+    Code.VALIDATION_ERROR: 422,
+    Code.RATE_LIMITED: 429,
+    Code.INTERNAL_ERROR: 500,
+    Code.OVERLOADED: 503,
+    Code.DATABASE_UNAVAILABLE: 503,
+    Code.STORAGE_UNAVAILABLE: 503,
+}
 # Where the message for programs is not one for people.
-TEXTS: Mapping[Code, str] = MappingProxyType(
-    {Code.VALIDATION_ERROR: "Some fields need a change.", Code.LIMIT_REACHED: "A limit has been reached."}
-)
+TEXTS: Mapping[Code, str] = {
+    Code.VALIDATION_ERROR: "Some fields need a change.",
+    Code.LIMIT_REACHED: "A limit has been reached.",
+}
 # Where one value of a detail, not the code, says what happened.
-TEXTS_BY_DETAIL: Mapping[tuple[str, str], str] = MappingProxyType(
-    {
-        ("outcome", "unknown"): "The database was lost while this was being saved. It may or may not have been saved: "
-        "look before you repeat it."
-    }
-)
+TEXTS_BY_DETAIL: Mapping[tuple[str, str], str] = {
+    ("outcome", "unknown"): "The database was lost while this was being saved. It may or may not have been saved: "
+    "look before you repeat it."
+}
 # What a detail of a refusal means for the person who was refused.
-DETAILS: Mapping[str, str] = MappingProxyType(
-    {"booked_count": "Seats that are booked: {}. Cancel or move bookings first."}
-)
+DETAILS: Mapping[str, str] = {"booked_count": "Seats that are booked: {}. Cancel or move bookings first."}
 # The same for one value of a detail.
-ADVICE: Mapping[tuple[str, str], str] = MappingProxyType(
-    {
-        ("reason", "not_published"): "The form is not published. Publish it first.",
-        ("reason", "not_open_yet"): "The form opens later. Try again then, or change its settings.",
-        ("reason", "closed"): "The form is closed. Change its settings to open it again.",
-        ("reason", "full"): "The form has as many submissions as it takes. Change its settings to take more.",
-        ("reason", "already_submitted"): "The member has sent this form already, and it takes one per email.",
-        (
-            "reason",
-            "other_studios",
-        ): "This person works for other studios too. Ask the operator of the service for a link.",
-        ("sold", "nothing"): "Nothing was sold.",
-        ("limit", "form_links_per_hour"): "The member was mailed {maximum} links within the hour. Wait, or make one.",
-    }
-)
+ADVICE: Mapping[tuple[str, str], str] = {
+    ("reason", "not_published"): "The form is not published. Publish it first.",
+    ("reason", "not_open_yet"): "The form opens later. Try again then, or change its settings.",
+    ("reason", "closed"): "The form is closed. Change its settings to open it again.",
+    ("reason", "full"): "The form has as many submissions as it takes. Change its settings to take more.",
+    ("reason", "already_submitted"): "The member has sent this form already, and it takes one per email.",
+    (
+        "reason",
+        "other_studios",
+    ): "This person works for other studios too. Ask the operator of the service for a link.",
+    ("sold", "nothing"): "Nothing was sold.",
+    ("limit", "form_links_per_hour"): "The member was mailed {maximum} links within the hour. Wait, or make one.",
+}
 
 
 class Resolution(NamedTuple):
@@ -110,7 +102,6 @@ def shown(refusal: Refusal, fields: Mapping[str, object], resolution: Resolution
     return ShownRefusal(refusal.code.value, text, faults, tuple(others), resolution)
 
 
-RESUMABLE = frozenset({Code.SESSION_ENDED, Code.PASSWORD_REQUIRED})
 SECRET_FIELDS = frozenset({"password", "new_password", "current_password", "code"})
 # htmx puts the question into the dialog, and the page's own form stays as it is.
 IN_DIALOG: Sequence[Header] = (
@@ -118,22 +109,14 @@ IN_DIALOG: Sequence[Header] = (
     (b"hx-reswap", b"innerHTML"),
     (b"hx-trigger-after-swap", b"askAgain"),
 )
-Fields = Sequence[tuple[str, str]]
-_PAGES = {Code.SESSION_ENDED: "account/resume_session.html", Code.PASSWORD_REQUIRED: "account/resume_password.html"}
-_DIALOGS = {Code.SESSION_ENDED: "account/_ask_sign_in.html", Code.PASSWORD_REQUIRED: "account/_ask_password.html"}
+# The templates that ask: as a page, and as a dialog for pages with htmx.
+QUESTIONS: Mapping[Code, tuple[str, str]] = {
+    Code.SESSION_ENDED: ("account/resume_session.html", "account/_ask_sign_in.html"),
+    Code.PASSWORD_REQUIRED: ("account/resume_password.html", "account/_ask_password.html"),
+}
 
 
-def page_of(refusal: Refusal) -> str:
-    """Return the template of the page that asks."""
-    return _PAGES[refusal.code]
-
-
-def dialog_of(refusal: Refusal) -> str:
-    """Return the template of the dialog that asks, for pages with htmx."""
-    return _DIALOGS[refusal.code]
-
-
-def packed(fields: Fields) -> str:
+def packed(fields: Sequence[tuple[str, str]]) -> str:
     """Return the fields of a form as the text of one hidden field."""
     return json.dumps([[name, value] for name, value in fields if name not in SECRET_FIELDS], ensure_ascii=False)
 

@@ -1,8 +1,8 @@
 """What the function of a page gets: who asks, for what, and the ways to answer."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from studiogate.console import navigation
 from studiogate.console.framework import cookies, csrf, refusals, templating
-from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.posted import CSRF, TOKEN, Posted
 from studiogate.console.framework.refusals import Resolution, ShownRefusal
 from studiogate.console.navigation import Entry
@@ -18,20 +17,22 @@ from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff.tokens import new_token, token_hash
+from studiogate.flows import staff_flow
+from studiogate.flows.retry import repeated
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import Frame
-from studiogate.storage.db.pool import Database
+from studiogate.storage.db.pool import Connection, Database
 from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header
 
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
 STREAM_TYPE = b"text/event-stream"
-EVENT_STREAM: Sequence[Header] = ((b"content-type", STREAM_TYPE), (b"x-accel-buffering", b"no"))
 # For pages whose own address holds a secret. Not "no-referrer": browsers then send no origin with the page's form.
 ORIGIN_ONLY: Header = (b"referrer-policy", b"strict-origin")
 HIDDEN = Markup('<input type="hidden" name="{}" value="{}">')
 NO_FIELDS: Mapping[str, str] = {}
+Result = TypeVar("Result")
 
 
 class UndoAction(NamedTuple):
@@ -43,7 +44,7 @@ class UndoAction(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Whoever is signed in, and the studio as the shell shows it."""
+    """The person who is signed in, and the studio as the shell shows it."""
 
     signed_in: SignedIn
     access: Access
@@ -109,6 +110,10 @@ class ConsoleRequest:
         return self.runtime.database
 
     @property
+    def sends_mail(self) -> bool:
+        return self.runtime.settings.smtp_url is not None
+
+    @property
     def query(self) -> Mapping[str, str]:
         return self.http.query
 
@@ -117,13 +122,9 @@ class ConsoleRequest:
         """The first value of each posted field."""
         return self.posted.first
 
-    @property
-    def form_lists(self) -> Mapping[str, list[str]]:
-        return self.posted.lists
-
-    def param_id(self, name: str) -> UUID | None:
-        """Return an id of the path, or None if it is none: then there is no such row."""
-        return as_id(self.params[name])
+    def param_id(self, name: str) -> UUID:
+        """Return an id of the path. That it is one was checked before."""
+        return UUID(self.params[name])
 
     @property
     def is_fragment(self) -> bool:
@@ -137,11 +138,32 @@ class ConsoleRequest:
         staff = None if self.person is None else self.access.staff
         return staff is not None and permission in staff.permissions
 
+    async def run(self, flow: Callable[..., Awaitable[Result]], *arguments: object, **options: object) -> Result:
+        """Run a flow with the access of the signed-in person, again after a conflict."""
+
+        async def once() -> Result:
+            async with self.database.connection() as connection:
+                return await flow(connection, self.access, *arguments, **options)
+
+        return await repeated(once)
+
+    async def try_out(self, flow: Callable[..., Awaitable[Result]], *arguments: object) -> Result:
+        """Return what a flow would do now; nothing is changed."""
+
+        async def preview(connection: Connection, access: Access) -> Result:
+            return await staff_flow.previewed(connection, access, lambda *given: flow(*given, *arguments))
+
+        return await self.run(preview)
+
     # Answers.
 
-    def render(self, template: str, *, status: int = 200, **values: object) -> Answer:
-        """Return a page: with the shell, or only its block ``content`` if htmx asks for a part."""
-        toast = self._take_toast()
+    def render(self, template: str, *, part: str | None = None, status: int = 200, **values: Any) -> Answer:
+        """Return a page: with the shell, or only the template ``part``, else its block ``content``, if htmx asks for a
+        part."""
+        if part is not None and self.is_fragment:
+            return self.fragment(part, status=status, **values)
+        value = self.cookies.get(cookies.TOAST, "")
+        toast = cookies.read_toast(self.signed_in.token, value) if value and self.person is not None else None
         context = {**self._context(), "toast": toast, **values}
         if self.is_fragment:
             html = templating.render_block(template, "content", context)
@@ -149,9 +171,10 @@ class ConsoleRequest:
                 html += templating.render("ui/toast_swap.html", context)
         else:
             html = templating.render(template, context)
-        return Answer(status, html.encode(), (HTML, *self._after_toast(toast)))
+        shown = () if toast is None else (cookies.no_toast(secure=self.secure),)
+        return Answer(status, html.encode(), (HTML, *shown))
 
-    def fragment(self, template: str, *, status: int = 200, toast: str | None = None, **values: object) -> Answer:
+    def fragment(self, template: str, *, status: int = 200, toast: str | None = None, **values: Any) -> Answer:
         """Return a part of a page. ``toast`` shows a message beside it."""
         context = {**self._context(), "toast": {"text": toast, "undo": None}, **values}
         html = templating.render(template, context)
@@ -181,12 +204,14 @@ class ConsoleRequest:
     def refused(self, refusal: Refusal, back: str | None = None, resolve: Resolution | None = None) -> Answer:
         """Show why a form was refused. The page ``back`` is shown again with what was typed; htmx shows the refusal in
         the form's element with the attribute data-refusal, and leaves the form as it is."""
-        if refusal.code in refusals.RESUMABLE:
+        if refusal.code in refusals.QUESTIONS:
             return self.ask_again(refusal)
         status = refusals.status_of(refusal)
         if self.is_fragment:
             slot: tuple[Header, ...] = ((b"hx-retarget", b"find [data-refusal]"), (b"hx-reswap", b"innerHTML"))
-            answer = self.fragment("ui/refusal.html", status=status, refusal=self._shown(refusal, resolve))
+            answer = self.fragment(
+                "ui/refusal.html", status=status, refusal=refusals.shown(refusal, self.posted.lists, resolve)
+            )
             return answer._replace(headers=(*answer.headers, *slot, (b"x-refusal", refusal.code.value.encode())))
         if back is not None and is_own_path(back):
             self.refused_form = Refused(refusal, back, resolve)
@@ -197,26 +222,21 @@ class ConsoleRequest:
         """Ask for what a form lacks, such as the password, and keep the form: it is sent again afterwards."""
         status, kept = refusals.status_of(refusal), refusals.packed(self.posted.typed_and_token)
         values: dict[str, Any] = {
-            "refusal": self._shown(refusal, None),
+            "refusal": refusals.shown(refusal, self.posted.lists),
             "kept": kept,
             "owner": csrf.owner_of(self.form.get(CSRF, "")),
             "target": self.http.path,
             "email": "",
         }
-        if not self.is_fragment:
-            return self.render(refusals.page_of(refusal), status=status, **values)
-        answer = self.fragment(refusals.dialog_of(refusal), status=status, **values)
-        return answer._replace(headers=(*answer.headers, *refusals.IN_DIALOG))
+        page, dialog = refusals.QUESTIONS[refusal.code]
+        answer = self.render(page, part=dialog, status=status, **values)
+        return answer._replace(headers=(*answer.headers, *refusals.IN_DIALOG)) if self.is_fragment else answer
 
     def error(self, refusal: Refusal, resolve: Resolution | None = None) -> Answer:
         """Return a page that says only what happened, and what to do."""
         status = refusals.status_of(refusal)
         template = "error.html" if self.person is not None else "error_signed_out.html"
-        return self.render(template, status=status, refusal=self._shown(refusal, resolve))
-
-    def stream(self, events: AsyncGenerator[bytes, None]) -> Answer:
-        """Send server-sent events as they come, until the browser leaves."""
-        return Answer(200, b"", EVENT_STREAM, events=events)
+        return self.render(template, status=status, refusal=refusals.shown(refusal, self.posted.lists, resolve))
 
     def not_found(self) -> Answer:
         return self.error(Refusal(Code.NOT_FOUND))
@@ -231,6 +251,7 @@ class ConsoleRequest:
         return HIDDEN.format(CSRF, csrf.masked_token(self.signed_in) if self.person is not None else "")
 
     def _context(self) -> dict[str, object]:
+        theme = self.cookies.get(cookies.THEME, "")
         shared = {
             "request": self,
             "may": self.may,
@@ -239,7 +260,7 @@ class ConsoleRequest:
             "typed": self.typed,
             "refusal": self.refusal,
             "path": self.http.path,
-            "theme": self._theme(),
+            "theme": theme if theme in ("light", "dark") else "",
             "Permission": Permission,
         }
         if self.person is None:
@@ -247,9 +268,6 @@ class ConsoleRequest:
         frame, session = self.frame, self.signed_in.session
         menu = navigation.grouped(self.navigation, self.may)
         return {**shared, "frame": frame, "timezone": frame.timezone, "role": session.role, "navigation": menu}
-
-    def _shown(self, refusal: Refusal, resolve: Resolution | None) -> ShownRefusal:
-        return refusals.shown(refusal, self.posted.lists, resolve)
 
     @property
     def location(self) -> str:
@@ -259,17 +277,6 @@ class ConsoleRequest:
     @property
     def cookies(self) -> dict[str, str]:
         return cookies.read(self.http.headers.get(b"cookie", b""))
-
-    def _theme(self) -> str:
-        chosen = self.cookies.get(cookies.THEME, "")
-        return chosen if chosen in ("light", "dark") else ""
-
-    def _take_toast(self) -> dict[str, object] | None:
-        value = self.cookies.get(cookies.TOAST, "")
-        return cookies.read_toast(self.signed_in.token, value) if value and self.person is not None else None
-
-    def _after_toast(self, toast: object) -> tuple[Header, ...]:
-        return () if toast is None else (cookies.no_toast(secure=self.secure),)
 
 
 def is_own_path(location: str) -> bool:

@@ -1,6 +1,6 @@
 """The console's templates, its styles and scripts, and the stylesheet of a studio's colour.
 
-Every template has the functions of ``formats`` as filters, ``asset`` for addresses of styles and scripts, and what
+Every template has functions of ``formats`` as filters, ``asset`` for addresses of styles and scripts, and what
 ``ConsoleRequest`` passes: the signed-in person, the studio, the form's tokens. Names that are not there fail loudly.
 """
 
@@ -18,22 +18,11 @@ THEMES = Themes(PREFIX, tinted_page=False)
 
 
 def find(path: str, *, zipped: bool) -> Answer | None:
-    """Return the asset at an address, or None if there is none."""
     return THEMES.find(path) or ASSETS.find(path, zipped=zipped)
 
 
 _environment = templates_in(Path(__file__).parent.parent / "templates")
-_environment.filters.update(
-    clock_time=formats.clock_time,
-    day=formats.day,
-    full_date=formats.full_date,
-    day_and_time=formats.day_and_time,
-    zone=formats.zone,
-    money=formats.money,
-    initials=formats.initials,
-    counted=formats.counted,
-    browser=formats.browser,
-)
+_environment.filters.update({each.__name__: each for each in formats.FILTERS})
 _environment.globals.update(asset=ASSETS.address, theme_address=THEMES.address)
 
 

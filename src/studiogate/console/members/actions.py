@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from studiogate.console.framework.actions import Action, Done, Form, Subject
+from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Resolution, Subject, UndoAction
 from studiogate.console.framework.inputs import (
     REASON,
     REQUIRED_REASON,
@@ -15,8 +15,6 @@ from studiogate.console.framework.inputs import (
     whole_number,
 )
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.members.profile import MEMBER, PATH, address
 from studiogate.domain.access import Access
 from studiogate.domain.members import MAX_NOTE, NEW_MEMBER
@@ -88,10 +86,6 @@ def _is_at_end(done: Done) -> bool:
     return bool(done.given["when"] == AT_END)
 
 
-def _undo_cancellation(done: Done) -> UndoAction | None:
-    return UndoAction(f"/console/memberships/{done.row['id']}/uncancel") if _is_at_end(done) else None
-
-
 def _undo_adjustment(done: Done) -> UndoAction:
     fields = {"credits": str(-done.given["credits"]), "reason": f"Undo: {done.given['reason']}"[:500]}
     return UndoAction(f"/console/memberships/{done.row['id']}/credits", fields)
@@ -147,7 +141,7 @@ ACTIONS = (
         lambda done: f"{done.row['product']} {'will end with its period' if _is_at_end(done) else 'is cancelled'}.",
         [Input("when"), REASON],
         Form(CANCEL, CANCEL, ABOUT_CANCELLING, "danger", "members/membership_cancel.html"),
-        undo=_undo_cancellation,
+        undo=lambda done: UndoAction(f"/console/memberships/{done.row['id']}/uncancel") if _is_at_end(done) else None,
     ),
     Action(MEMBERSHIP, "uncancel", changes.uncancel, "{product} goes on."),
     Action(

@@ -2,18 +2,13 @@
 
 import json
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from studiogate.console import resolutions
-from studiogate.console.framework import paging
-from studiogate.console.framework.actions import Values, page_of
+from studiogate.console.framework import ConsoleRequest, Values, action, page_of, paging
 from studiogate.console.framework.formats import local, with_query
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.bookings.overrides import Override, can_override
 from studiogate.domain.refusals import NOT_FOUND, Refusal
@@ -23,25 +18,20 @@ from studiogate.flows.bookings import desk, previews
 from studiogate.flows.bookings.book import BookClass
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import CLASS
 from studiogate.storage.schedule import day as day_storage
 from studiogate.storage.schedule import read as schedule
 from studiogate.storage.schedule.read import ClassFilters
 from studiogate.web.response import Answer
-
-Class = dict[str, Any]
 
 
 @page_of(MEMBER, "/members/{member_id}/book", Permission.BOOKINGS, "members/book.html")
 async def show_book(request: ConsoleRequest, connection: Connection, member: Row) -> Values | Refusal:
     """Show the class that the address names, else the classes of a day."""
     class_id = as_id(request.query.get("class"))
-    if class_id is None:
-        return {"class_": None, **await _choices(request, connection, member)}
-    return await _confirmation(request, connection, member, class_id)
-
-
-async def _choices(request: ConsoleRequest, connection: Connection, member: Row) -> Values:
-    """Show the classes of a day of the studio's calendar."""
+    if class_id is not None:
+        return await _confirmation(request, connection, member, class_id)
     timezone = request.frame.timezone
     today = local(member["now"], timezone).date()
     day = near_date(request.query.get("day"), today) or today
@@ -55,6 +45,7 @@ async def _choices(request: ConsoleRequest, connection: Connection, member: Row)
     found = await schedule.list_classes(connection, request.access, paging.page_of(request), filters)
     rows, more = paging.rows_of(found)
     return {
+        "class_": None,
         "classes": [_shown(request, each) for each in rows],
         "day": day,
         "before": None if day <= today else day - timedelta(days=1),
@@ -67,16 +58,15 @@ async def _confirmation(
     request: ConsoleRequest, connection: Connection, member: Row, class_id: UUID
 ) -> Values | Refusal:
     """Show a class with what the rules say about this booking."""
-    wire = await schedule.read_class(connection, request.access, str(class_id))
+    wire = await read_one(connection, request.access, CLASS, class_id)
     if wire is None:
         return NOT_FOUND
     class_ = _shown(request, json.loads(wire))
-    wanted = BookClass(class_id, member["id"])
-    verdict = await previews.validate_booking(connection, request.access, wanted)
-    reasons = [] if isinstance(verdict, Refusal) else verdict["reasons"]
+    judged = await previews.validate_booking(connection, request.access, BookClass(class_id, member["id"]))
+    reasons = [] if isinstance(judged, Refusal) else judged["reasons"]
     has_spots = class_["spot_selection_mode"] is not None
     spots = await day_storage.free_spots(connection, request.access, class_id) if has_spots else []
-    ways = resolutions.from_profile(member["id"], _confirm_path(member["id"], class_id))
+    ways = resolutions.from_profile(member["id"], with_query(address(member["id"], "book"), **{"class": class_id}))
     return {
         "class_": class_,
         "reasons": [(each, resolutions.resolution(request, each["code"], ways)) for each in reasons],
@@ -85,11 +75,7 @@ async def _confirmation(
     }
 
 
-def _confirm_path(member_id: UUID, class_id: UUID) -> str:
-    return with_query(address(member_id, "book"), **{"class": class_id})
-
-
-def _shown(request: ConsoleRequest, class_: Class) -> Class:
+def _shown(request: ConsoleRequest, class_: paging.Row) -> paging.Row:
     """Return a class with its times as instants and the name and zone of its location."""
     place = next((each for each in request.frame.locations if str(each.id) == class_["location_id"]), None)
     return {
@@ -101,20 +87,18 @@ def _shown(request: ConsoleRequest, class_: Class) -> Class:
     }
 
 
-@action("POST", "/members/{member_id}/book", Permission.BOOKINGS)
+@action("/members/{member_id}/book", Permission.BOOKINGS)
 async def book(request: ConsoleRequest) -> Answer:
     form, member_id = request.form, request.param_id("member_id")
     class_id, spot_id = as_id(form.get("class_id")), as_id(form.get("class_spot_id"))
-    if member_id is None or class_id is None:
-        return request.refused(
-            refused(fault("class_id", "Choose a class.")), address(request.params["member_id"], "book")
-        )
+    if class_id is None:
+        return request.refused(refused(fault("class_id", "Choose a class.")), address(member_id, "book"))
     reason = form.get("reason", "").strip() or None
     override = Override(form.get("override") == "yes", reason)
     wanted = StaffBooking(class_id, member_id, form.get("join_waitlist") == "yes", spot_id, override)
-    booked = await run(request, desk.book_for_member, wanted)
+    booked = await request.run(desk.book_for_member, wanted)
     if isinstance(booked, Refusal):
-        back = _confirm_path(member_id, class_id)
+        back = with_query(address(member_id, "book"), **{"class": class_id})
         resolve = resolutions.of_refusal(request, booked, resolutions.from_profile(member_id, back))
         return request.refused(booked, back, resolve)
     text = "On the waitlist." if booked.booking["status"] == "waitlisted" else "Booked."

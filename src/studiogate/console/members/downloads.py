@@ -10,12 +10,8 @@ from tempfile import TemporaryFile
 from urllib.parse import quote
 from uuid import UUID
 
-from studiogate.console.framework.actions import Values, page_of
+from studiogate.console.framework import ConsoleRequest, Values, about, action, page_of
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import action
-from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -39,14 +35,11 @@ async def show_export(_request: ConsoleRequest, _connection: Connection, _member
     return {}
 
 
-@action("POST", "/members/{member_id}/export", Permission.MEMBERS)
-async def export(request: ConsoleRequest) -> Answer:
+@action("/members/{member_id}/export", Permission.MEMBERS)
+@about(MEMBER.of_path)
+async def export(request: ConsoleRequest, member: Row) -> Answer:
     """Send everything that is stored about a member as an archive; the audit log says who took it."""
-    async with request.database.connection() as connection:
-        member = await MEMBER.find(connection, request)
-    if member is None:
-        return request.not_found()
-    person = await run(request, exporting.export, member["id"])
+    person = await request.run(exporting.export, member["id"])
     if isinstance(person, Refusal):
         return request.refused(person, address(member["id"], "export"))
     folder = UploadFolder(request.runtime.settings.data_dir)
@@ -67,22 +60,19 @@ def _archive(person: Person, folder: UploadFolder, studio_id: UUID) -> OpenFile:
     return OpenFile(stream, size)
 
 
-@action("POST", "/members/{member_id}/forms/{submission_id}/files/{upload_id}", Permission.SUBMISSIONS)
+@action("/members/{member_id}/forms/{submission_id}/files/{upload_id}", Permission.SUBMISSIONS)
 async def file(request: ConsoleRequest) -> Answer:
     """Send a file of a submission of the member; the audit log says who took it."""
-    names = ("member_id", "submission_id", "upload_id")
-    member_id, submission_id, upload_id = (as_id(request.params[each]) for each in names)
-    if member_id is None or submission_id is None or upload_id is None:
-        return request.not_found()
+    member_id, submission_id = request.param_id("member_id"), request.param_id("submission_id")
     async with request.database.connection() as connection:
         submission = await member_profile.read_submission(connection, request.access, member_id, submission_id)
         if submission is None:
             return request.not_found()
-        ids = (str(submission["form_id"]), str(submission_id), str(upload_id))
+        ids = (str(submission["form_id"]), str(submission_id), str(request.param_id("upload_id")))
         stored = await uploads.find_file(connection, request.access, *ids)
     if stored is None:
         return request.not_found()
-    taken = await run(request, forms.files, submission_id)
+    taken = await request.run(forms.files, submission_id)
     if isinstance(taken, Refusal):
         return request.refused(taken, address(member_id, "forms"))
     folder = UploadFolder(request.runtime.settings.data_dir)

@@ -3,14 +3,10 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from studiogate.console.framework import paging
-from studiogate.console.framework.actions import Values, page_of, show_about
+from studiogate.console.framework import ConsoleRequest, Values, action, page_of, paging, show_about
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import action
 from studiogate.console.framework.parse import as_id, read_instant
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import MEMBER, PAGE, address
 from studiogate.domain.fields.documents import CONSENT_TEXTS
 from studiogate.domain.forms.signed_links import LINK_LIFE, Link, link_path, make_link, open_link_secret
@@ -18,7 +14,6 @@ from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, fault, refused
 from studiogate.flows.forms import staff as flows
-from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.storage import member_profile as storage
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import save as forms
@@ -51,8 +46,6 @@ async def submissions(request: ConsoleRequest, connection: Connection, member: R
 async def answers(request: ConsoleRequest, connection: Connection, member: Row) -> Values | Refusal:
     """Show the answers of one submission with the labels of its form."""
     submission_id = request.param_id("submission_id")
-    if submission_id is None:
-        return NOT_FOUND
     sent = await storage.read_submission(connection, request.access, member["id"], submission_id)
     if sent is None:
         return NOT_FOUND
@@ -84,40 +77,31 @@ async def show_link(request: ConsoleRequest, connection: Connection, member: Row
     return {
         "url": None,
         "days": LINK_LIFE.days,
-        "sends_mail": _sends_mail(request),
         "options": [(each["id"], each["title"]) for each in found.rows],
         "after": page.cursor,
         "more": found.next and with_query(address(member["id"], "form-link"), after=found.next),
     }
 
 
-@action("POST", "/members/{member_id}/form-link", Permission.SUBMISSIONS)
+@action("/members/{member_id}/form-link", Permission.SUBMISSIONS)
 async def link(request: ConsoleRequest) -> Answer:
     """Make a link that opens a form for the member, or send it by email; the audit log says who did."""
     member_id, form_id = request.param_id("member_id"), as_id(request.form.get("form_id"))
-    back = with_query(address(request.params["member_id"], "form-link"), after=paging.cursor_of(request))
-    if member_id is None or form_id is None:
+    back = with_query(address(member_id, "form-link"), after=paging.cursor_of(request))
+    if form_id is None:
         return request.refused(refused(fault("form_id", "Choose a form.")), back)
     if request.form.get("by") == "mail":
-        return await _send(request, FormLinkToSend(form_id, member_id), back)
-    facts = await run(request, flows.link, form_id, member_id)
+        if not request.sends_mail:
+            return request.refused(refused(NO_MAIL), back)
+        queued = await request.run(flows.send_link, flows.FormLinkToSend(form_id, member_id))
+        if isinstance(queued, Refusal):
+            return request.refused(queued, back)
+        return request.go_to(address(member_id, "forms"), toast="A mail with the link is on its way.")
+    facts = await request.run(flows.link, form_id, member_id)
     if isinstance(facts, Refusal):
         return request.refused(facts, back)
     url = link_address(request, facts, form_id, member_id)
     return await show_about(request, MEMBER, LINK_TEMPLATE, show_link, url=url)
-
-
-async def _send(request: ConsoleRequest, wanted: FormLinkToSend, back: str) -> Answer:
-    if not _sends_mail(request):
-        return request.refused(refused(NO_MAIL), back)
-    queued = await run(request, flows.send_link, wanted)
-    if isinstance(queued, Refusal):
-        return request.refused(queued, back)
-    return request.go_to(address(wanted.member_id, "forms"), toast="A mail with the link is on its way.")
-
-
-def _sends_mail(request: ConsoleRequest) -> bool:
-    return request.runtime.settings.smtp_url is not None
 
 
 def link_address(request: ConsoleRequest, facts: FormLinkFacts, form_id: UUID, member_id: UUID) -> str:

@@ -6,19 +6,19 @@ history entry, never in an address: addresses end up in logs of proxies, in the 
 
 from typing import Any
 
+from studiogate.console.framework import ConsoleRequest, action, page
 from studiogate.console.framework.formats import with_query
-from studiogate.console.framework.page import action, page
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PATH
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_list, member_search
-from studiogate.storage.member_list import MemberFilters, MemberPage
+from studiogate.storage.member_list import MemberFilters
+from studiogate.storage.paging import ListPage
 from studiogate.web.response import Answer
 
 
-@page("GET", "/members", Permission.MEMBERS)
+@page("/members", Permission.MEMBERS)
 async def members(request: ConsoleRequest) -> Answer:
     filters = _filters(request, request.query.get("status"), request.query.get("location"))
     async with request.database.connection() as connection:
@@ -27,13 +27,13 @@ async def members(request: ConsoleRequest) -> Answer:
     return _show(request, filters, found, "")
 
 
-@page("GET", "/members/search", Permission.MEMBERS)
+@page("/members/search", Permission.MEMBERS)
 async def reload_search(request: ConsoleRequest) -> Answer:
     """Lead to the list: the results of a search have no address."""
     return request.redirect(PATH)
 
 
-@action("POST", "/members/search", Permission.MEMBERS)
+@action("/members/search", Permission.MEMBERS)
 async def search(request: ConsoleRequest) -> Answer:
     """Show the members that a text describes; without a text, the list."""
     form = request.form
@@ -54,9 +54,9 @@ def _filters(request: ConsoleRequest, status: str | None, location: str | None) 
     return MemberFilters(status if status in member_list.STATUSES else None, place if known else None)
 
 
-def _show(request: ConsoleRequest, filters: MemberFilters, found: MemberPage, text: str) -> Answer:
+def _show(request: ConsoleRequest, filters: MemberFilters, found: ListPage, text: str) -> Answer:
     values: dict[str, Any] = {
-        "members": found.members,
+        "members": found.rows,
         "next": found.next,
         "next_href": _address(filters, after=found.next),
         "text": text,

@@ -6,27 +6,16 @@ again. A form without the word that confirms it is refused before.
 
 import structlog
 
-from studiogate.console.framework.actions import Values, page_of, show_about
+from studiogate.console.framework import ConsoleRequest, Refused, Resolution, Values, action, page_of, show_about
 from studiogate.console.framework.inputs import Row
-from studiogate.console.framework.page import action
-from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest, Refused
-from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import MEMBER, address
-from studiogate.domain.access import Access
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.members import erase as erasing
 from studiogate.flows.members import merge as merging
-from studiogate.flows.members.erase import Erased
 from studiogate.storage import member_profile, member_search, person_merge
-from studiogate.storage.db.pool import (
-    Connection,
-    DatabaseUnavailableError,
-    OverloadedError,
-    TransactionConflictError,
-)
+from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.storage.member_list import MemberFilters
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.response import Answer
@@ -44,11 +33,11 @@ async def show_candidates(request: ConsoleRequest, connection: Connection, membe
     place = (request.form.get("after"), CANDIDATES)
     wanted = request.form.get("text", member["name"])
     found = await member_search.search(connection, request.access, wanted, MemberFilters(), place)
-    others = [each for each in found.members if each["id"] != member["id"]]
+    others = [each for each in found.rows if each["id"] != member["id"]]
     return {"others": others, "text": request.form.get("text", ""), "wanted": wanted, "after": found.next}
 
 
-@action("POST", "/members/{member_id}/merge", Permission.MEMBERS)
+@action("/members/{member_id}/merge", Permission.MEMBERS)
 async def find(request: ConsoleRequest) -> Answer:
     return await show_about(request, MEMBER, TEMPLATE, show_candidates)
 
@@ -59,8 +48,7 @@ async def preview(request: ConsoleRequest, connection: Connection, member: Row) 
     refusal = request.access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
         return refusal
-    other_id = request.param_id("other_id")
-    other = None if other_id is None else await member_profile.read_profile(connection, request.access, other_id)
+    other = await member_profile.read_profile(connection, request.access, request.param_id("other_id"))
     if other is None or other["id"] == member["id"]:
         return NOT_FOUND
     counts = await person_merge.counts(connection, request.access, other["id"], other["email"])
@@ -68,22 +56,16 @@ async def preview(request: ConsoleRequest, connection: Connection, member: Row) 
     return {"other": other, "counts": counts, "shared": shared}
 
 
-@action("POST", "/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
+@action("/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
 async def merge(request: ConsoleRequest) -> Answer:
-    member_id, other_id = request.param_id("member_id"), request.param_id("other_id")
-    if member_id is None or other_id is None:
-        return request.not_found()
-    merged = await run(request, merging.merge, member_id, other_id)
+    member_id, resolve = request.param_id("member_id"), None
+    merged = await request.run(merging.merge, member_id, request.param_id("other_id"))
     if isinstance(merged, Refusal):
-        return request.refused(merged, address(member_id, f"merge/{other_id}"), _resolution(merged))
+        classes = merged.details.get("class_ids")
+        if merged.code is Code.ALREADY_BOOKED and classes:
+            resolve = Resolution("Open the class in which both are booked", f"/console/classes/{classes[0]}")
+        return request.refused(merged, request.http.path, resolve)
     return request.go_to(address(member_id), toast="Merged: the other profile's history is here now.")
-
-
-def _resolution(refusal: Refusal) -> Resolution | None:
-    classes = refusal.details.get("class_ids")
-    if refusal.code is not Code.ALREADY_BOOKED or not classes:
-        return None
-    return Resolution("Open the class in which both are booked", f"/console/classes/{classes[0]}")
 
 
 WORD = "erase"
@@ -100,30 +82,19 @@ async def show_erase(request: ConsoleRequest, connection: Connection, member: Ro
     return {"counts": counts, "word": WORD}
 
 
-def _erase_page(request: ConsoleRequest) -> str:
-    return address(request.params["member_id"], "erase")
-
-
 def _without_word(request: ConsoleRequest) -> Refused | None:
     if request.form.get("word", "").strip().lower() == WORD:
         return None
-    return Refused(refused(fault("word", f"Type the word {WORD} to confirm.")), _erase_page(request))
+    return Refused(refused(fault("word", f"Type the word {WORD} to confirm.")), request.http.path)
 
 
-@action("POST", "/members/{member_id}/erase", Permission.MEMBERS_ERASE, _without_word)
+@action("/members/{member_id}/erase", Permission.MEMBERS_ERASE, _without_word)
 async def erase(request: ConsoleRequest) -> Answer:
-    member_id = request.param_id("member_id")
-    if member_id is None:
-        return request.not_found()
-    done = await run(request, erasing.erase, member_id)
+    done = await request.run(erasing.erase, request.param_id("member_id"))
     if isinstance(done, Refusal):
-        return request.refused(done, _erase_page(request))
+        return request.refused(done, request.http.path)
     try:
-        await run(request, _remove_files, UploadFolder(request.runtime.settings.data_dir), done)
+        await request.run(erasing.remove_files, UploadFolder(request.runtime.settings.data_dir), done.files)
     except (OverloadedError, TransactionConflictError, DatabaseUnavailableError) as error:
         log.warning("files of an erased person left to housekeeping", problem=type(error).__name__)
     return request.go_to("/console/members", toast="Erased the person. Bookings and payments stay, without a name.")
-
-
-async def _remove_files(connection: Connection, access: Access, folder: UploadFolder, done: Erased) -> int | Refusal:
-    return await erasing.remove_files(connection, access, folder, done.files)

@@ -2,10 +2,9 @@
 
 from uuid import UUID
 
-from studiogate.console.framework.actions import Subject, Values, page_of
+from studiogate.console.framework import ConsoleRequest, Subject, Values, page_of
 from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.words import StudioFacts, changes_of
 from studiogate.console.offers import with_renewal
@@ -30,12 +29,10 @@ def address(member_id: UUID | str, section: str = "") -> str:
 
 async def no_member(request: ConsoleRequest) -> Answer:
     """Lead from a member that was merged to the one that is kept; else there is no such page."""
-    member_id = request.param_id("member_id")
-    if member_id is not None:
-        async with request.database.connection() as connection:
-            kept = await storage.merged_into(connection, request.access, member_id)
-        if kept is not None:
-            return request.redirect(address(kept), toast="These two profiles were merged.")
+    async with request.database.connection() as connection:
+        kept = await storage.merged_into(connection, request.access, request.param_id("member_id"))
+    if kept is not None:
+        return request.redirect(address(kept), toast="These two profiles were merged.")
     return request.not_found()
 
 

@@ -4,12 +4,10 @@ from decimal import Decimal
 from uuid import UUID
 
 from studiogate.console import offers
-from studiogate.console.framework import paging
-from studiogate.console.framework.actions import Action, Form, Values
+from studiogate.console.framework import Action, ConsoleRequest, Form, Values, own_page, paging
 from studiogate.console.framework.formats import money, with_query
 from studiogate.console.framework.inputs import Input, Row, optional_day, whole_number
 from studiogate.console.framework.parse import as_id
-from studiogate.console.framework.request import ConsoleRequest, own_page
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Fault, Refusal

@@ -1,7 +1,6 @@
 """The words of the screens Members and Sales for what the domain names by codes, and a member's history in words."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from studiogate.console.framework.formats import clock_time, full_date, money
@@ -13,59 +12,52 @@ from studiogate.domain.purchases import PURCHASE_MARKS, REFUNDABLE, WAIVABLE
 from studiogate.storage.db.pool import Record
 
 # Text and kind of badge by status.
-MEMBERSHIP: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        MembershipStatus.PENDING: ("pending", "info"),
-        MembershipStatus.ACTIVE: ("active", "good"),
-        MembershipStatus.PAUSED: ("paused", "warn"),
-        MembershipStatus.PAST_DUE: ("past due", "danger"),
-        MembershipStatus.CANCELLED: ("cancelled", ""),
-        MembershipStatus.EXPIRED: ("expired", ""),
-    }
-)
-PURCHASE: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        PurchaseStatus.PENDING: ("pending", "warn"),
-        PurchaseStatus.COMPLETED: ("paid", "good"),
-        PurchaseStatus.FAILED: ("failed", "danger"),
-        PurchaseStatus.CANCELLED: ("cancelled", ""),
-        PurchaseStatus.PARTIALLY_REFUNDED: ("partly refunded", "info"),
-        PurchaseStatus.REFUNDED: ("refunded", "info"),
-    }
-)
-BOOKING: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        BookingStatus.WAITLISTED: ("waiting", "info"),
-        BookingStatus.CONFIRMED: ("booked", "good"),
-        BookingStatus.CHECKED_IN: ("checked in", "good"),
-        BookingStatus.NO_SHOW: ("no-show", "danger"),
-        BookingStatus.CANCELLED: ("cancelled", ""),
-    }
-)
-SUBMISSION: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "pending": ("to review", "info"),
-        "confirmed": ("confirmed", "good"),
-        "rejected": ("rejected", "danger"),
-        "spam": ("spam", "danger"),
-    }
-)
-LEDGER: Mapping[str, str] = MappingProxyType(
-    {
-        "booked": "Booked",
-        "promoted": "Promoted from the waitlist",
-        "returned": "Returned by a cancellation",
-        "forfeited": "Kept by a late cancellation",
-        "renewed": "Renewed",
-        "granted": "Granted",
-        "opening": "Opening balance",
-        "adjusted": "Adjusted by staff",
-    }
-)
+MEMBERSHIP: Mapping[str, tuple[str, str]] = {
+    MembershipStatus.PENDING: ("pending", "info"),
+    MembershipStatus.ACTIVE: ("active", "good"),
+    MembershipStatus.PAUSED: ("paused", "warn"),
+    MembershipStatus.PAST_DUE: ("past due", "danger"),
+    MembershipStatus.CANCELLED: ("cancelled", ""),
+    MembershipStatus.EXPIRED: ("expired", ""),
+}
+PURCHASE: Mapping[str, tuple[str, str]] = {
+    PurchaseStatus.PENDING: ("pending", "warn"),
+    PurchaseStatus.COMPLETED: ("paid", "good"),
+    PurchaseStatus.FAILED: ("failed", "danger"),
+    PurchaseStatus.CANCELLED: ("cancelled", ""),
+    PurchaseStatus.PARTIALLY_REFUNDED: ("partly refunded", "info"),
+    PurchaseStatus.REFUNDED: ("refunded", "info"),
+}
+BOOKING: Mapping[str, tuple[str, str]] = {
+    BookingStatus.WAITLISTED: ("waiting", "info"),
+    BookingStatus.CONFIRMED: ("booked", "good"),
+    BookingStatus.CHECKED_IN: ("checked in", "good"),
+    BookingStatus.NO_SHOW: ("no-show", "danger"),
+    BookingStatus.CANCELLED: ("cancelled", ""),
+}
+SUBMISSION: Mapping[str, tuple[str, str]] = {
+    "pending": ("to review", "info"),
+    "confirmed": ("confirmed", "good"),
+    "rejected": ("rejected", "danger"),
+    "spam": ("spam", "danger"),
+}
+LEDGER: Mapping[str, str] = {
+    "booked": "Booked",
+    "promoted": "Promoted from the waitlist",
+    "returned": "Returned by a cancellation",
+    "forfeited": "Kept by a late cancellation",
+    "renewed": "Renewed",
+    "granted": "Granted",
+    "opening": "Opening balance",
+    "adjusted": "Adjusted by staff",
+}
 PARTNER_SOURCE = "partner_api"
-MEMBER_STATUS: Mapping[str, str] = MappingProxyType(
-    {"active": "Active", "paused": "Paused", "past_due": "Past due", "suspended": "Suspended"}
-)
+MEMBER_STATUS: Mapping[str, str] = {
+    "active": "Active",
+    "paused": "Paused",
+    "past_due": "Past due",
+    "suspended": "Suspended",
+}
 
 
 def status(kind: Mapping[str, tuple[str, str]], name: str) -> tuple[str, str]:
@@ -74,7 +66,6 @@ def status(kind: Mapping[str, tuple[str, str]], name: str) -> tuple[str, str]:
 
 
 def source(name: str) -> str:
-    """Return where a booking came from."""
     return "a partner" if name == PARTNER_SOURCE else name.replace("_", " ")
 
 
@@ -99,33 +90,31 @@ def payments(purchase: Record) -> list[str]:
 
 # A member's history in words: the audit log keeps codes, ids, instants in UTC and amounts without a currency.
 
-STATUSES = MappingProxyType({"membership": MEMBERSHIP, "purchase": PURCHASE})
+STATUSES = {"membership": MEMBERSHIP, "purchase": PURCHASE}
 AMOUNTS = frozenset({"amount_total", "refunded_amount"})
 # What the line says otherwise: the product beside the action, the currency with the amount, the name in its two parts.
 LEFT_OUT = frozenset({"product_key", "currency", "name", "merged_into"})
 # What fields are called, where their name does not say it, and the order in which they are shown.
-LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "status": "status",
-        "first_name": "first name",
-        "last_name": "last name",
-        "staff_notes": "notes",
-        "location_id": "location",
-        "amount_total": "amount",
-        "refunded_amount": "refunded",
-        "product_type": "kind",
-        "credits_remaining": "credits",
-        "auto_renew": "renews",
-        "started_at": "start",
-        "ended_at": "end",
-        "current_period_start": "period from",
-        "current_period_end": "period until",
-        "pause_starts_at": "pause from",
-        "pause_ends_at": "pause until",
-        "cancel_at": "ends on",
-        "cancel_at_period_end": "ends with its period",
-    }
-)
+LABELS: Mapping[str, str] = {
+    "status": "status",
+    "first_name": "first name",
+    "last_name": "last name",
+    "staff_notes": "notes",
+    "location_id": "location",
+    "amount_total": "amount",
+    "refunded_amount": "refunded",
+    "product_type": "kind",
+    "credits_remaining": "credits",
+    "auto_renew": "renews",
+    "started_at": "start",
+    "ended_at": "end",
+    "current_period_start": "period from",
+    "current_period_end": "period until",
+    "pause_starts_at": "pause from",
+    "pause_ends_at": "pause until",
+    "cancel_at": "ends on",
+    "cancel_at_period_end": "ends with its period",
+}
 _ORDER = {name: number for number, name in enumerate(LABELS)}
 
 
@@ -138,17 +127,15 @@ class StudioFacts(NamedTuple):
 
 
 def changes_of(entry: Mapping[str, object], studio: StudioFacts) -> list[str]:
-    """Return what an entry changed, such as "status: pending → paid"; ids of rows without a name are left out."""
+    """Return what an entry changed, such as "status: pending → paid"."""
     changes = entry["changes"]
     if not isinstance(changes, Mapping):
         return []
-    shown = sorted(filter(_is_shown, changes), key=lambda name: _ORDER.get(name, len(_ORDER)))
+    # Ids of rows without a name say nothing.
+    named = (each for each in changes if each == "location_id" or not each.endswith(("_id", "_ids")))
+    shown = sorted((each for each in named if each not in LEFT_OUT), key=lambda name: _ORDER.get(name, len(_ORDER)))
     texts = (_change(name, changes[name], _reader(name, entry, studio)) for name in shown)
     return [text for text in texts if text is not None]
-
-
-def _is_shown(name: str) -> bool:
-    return name == "location_id" or (name not in LEFT_OUT and not name.endswith(("_id", "_ids")))
 
 
 def _change(name: str, pair: list[object], read: Callable[[object], str]) -> str | None:

@@ -2,34 +2,14 @@
 it after a look at who is affected and what they get back."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, page
 from studiogate.console.framework.formats import counted, day_and_time
-from studiogate.console.framework.page import action, page
 from studiogate.console.framework.posted import SEEN, seen_text
-from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.framework.run_flow import run, try_out
-from studiogate.console.schedule.class_form import (
-    FIELDS,
-    ONLY_THIS,
-    SCOPE,
-    ClassForm,
-    read_class_form,
-    stored_times,
-    to_form_fields,
-    typed_fields,
-)
-from studiogate.console.schedule.class_pages import (
-    class_path,
-    options_of,
-    read_choices,
-    read_class,
-    week_of_class,
-    with_fields,
-)
-from studiogate.console.schedule.confirm import Question, ask, conflict_warnings, done, warning_texts
+from studiogate.console.schedule import class_form, class_pages
+from studiogate.console.schedule.confirm import Question, ask, done, warning_texts
 from studiogate.console.schedule.series_form import ask_about_series
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import staff
 from studiogate.flows.bookings.staff import AffectedMember
@@ -41,85 +21,81 @@ from studiogate.web.response import Answer
 UNDOABLE = ("room_id", "instructor_id")
 
 
-@page("GET", "/schedule/classes/{class_id}/edit", Permission.SCHEDULE)
-async def edit_class(request: ConsoleRequest) -> Answer:
+@page("/schedule/classes/{class_id}/edit", Permission.SCHEDULE)
+@about(class_pages.read_class)
+async def edit_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
     """Show the form of a class; the query has values that were typed before."""
-    found = await read_class(request)
-    if found is None or found.is_cancelled:
+    if found.is_cancelled:
         return request.not_found()
     row = found.row
-    given = {name: "" if row.get(name) is None else str(row[name]) for name in FIELDS if name in row}
-    given |= {**stored_times(found), **{name: "on" if row[name] else "" for name in ("visible", "allow_waitlist")}}
-    seen = request.query.get(SEEN) or seen_text(given)
-    given |= {name: request.query[name] for name in FIELDS if name in request.query}
-    if "complete" in request.query:
-        given |= {name: request.query.get(name, "") for name in ("visible", "allow_waitlist")}
-    options = options_of(await read_choices(request, row["location_id"]), row)
-    values: dict[str, Any] = {
-        "found": found,
-        "options": options,
-        "given": given,
-        "scope": request.query.get(SCOPE, ONLY_THIS),
-        "week": None,
-        "back": class_path(row["id"]),
+    given = {name: "" if row.get(name) is None else str(row[name]) for name in class_form.FIELDS if name in row}
+    given |= {
+        **class_form.stored_times(found),
+        **{name: "on" if row[name] else "" for name in ("visible", "allow_waitlist")},
     }
-    return request.render("schedule/class_form.html", seen=seen, **values)
+    seen = request.query.get(SEEN) or seen_text(given)
+    return request.render(
+        "schedule/class_form.html",
+        found=found,
+        options=class_pages.options_of(await class_pages.read_choices(request, row["location_id"]), row),
+        given=given | class_form.typed_before(request.query, class_form.FIELDS),
+        seen=seen,
+        scope=request.query.get(class_form.SCOPE, class_form.ONLY_THIS),
+        week=None,
+        back=class_pages.class_path(row["id"]),
+    )
 
 
-@page("GET", "/schedule/classes/{class_id}/move", Permission.SCHEDULE)
-async def preview_move(request: ConsoleRequest) -> Answer:
+@page("/schedule/classes/{class_id}/move", Permission.SCHEDULE)
+@about(class_pages.read_class)
+async def preview_move(request: ConsoleRequest, found: ClassDetails) -> Answer:
     """Show what would happen if a class were moved to where it was dragged."""
-    found = await read_class(request)
-    if found is None:
-        return request.not_found()
-    fields = typed_fields(request.query)
-    form = read_class_form(fields, found.zone, found)
-    if isinstance(form, Refusal):
-        return request.error(form)
-    return await _ask(request, found, form, fields)
+    fields = class_form.typed_fields(request.query)
+    form = class_form.read_class_form(fields, found.zone, found)
+    return request.error(form) if isinstance(form, Refusal) else await _ask(request, found, form, fields)
 
 
-@action("POST", "/schedule/classes/{class_id}", Permission.SCHEDULE)
-async def change_class(request: ConsoleRequest) -> Answer:
+@action("/schedule/classes/{class_id}", Permission.SCHEDULE)
+@about(class_pages.read_class)
+async def change_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
     """Change a class. What concerns members, other classes or a whole series is asked first."""
-    found = await read_class(request)
-    if found is None:
-        return request.not_found()
-    fields = typed_fields(request.form)
-    form = read_class_form(request.form, found.zone, found)
+    fields = class_form.typed_fields(request.form)
+    form = class_form.read_class_form(request.form, found.zone, found)
     back = _way_back(found, fields)
     if isinstance(form, Refusal):
         return request.refused(form, back)
-    if request.form.get(SCOPE, ONLY_THIS) != ONLY_THIS:
+    if request.form.get(class_form.SCOPE, class_form.ONLY_THIS) != class_form.ONLY_THIS:
         return await ask_about_series(request, found, form, back)
-    if "confirmed" not in request.form and form.times is not None and _concerns_members(found):
+    concerns_members = bool(found.row["booked_count"] or found.row["waitlist_count"])
+    if "confirmed" not in request.form and form.times is not None and concerns_members:
         return await _ask(request, found, form, fields)
     given = Given(form.class_values(found.zone), strict="confirmed" not in request.form)
-    saved = await run(request, lambda connection, access: flow.change(connection, access, found.row["id"], given))
+    saved = await request.run(flow.change, found.row["id"], given)
     if isinstance(saved, Saved):
         return _changed(request, found, form, saved)
-    if conflict_warnings(saved) is not None:
+    if saved.code is Code.SCHEDULE_CONFLICT:
         return await _ask(request, found, form, fields)
-    return request.refused(to_form_fields(saved), back)
+    return request.refused(class_form.to_form_fields(saved), back)
 
 
 def _way_back(found: ClassDetails, fields: Mapping[str, str]) -> str:
     """Return the form with what was typed; a cancelled class has no form."""
     own = found.row["id"]
-    return class_path(own) if found.is_cancelled else with_fields(class_path(own, "/edit"), fields)
+    return (
+        class_pages.class_path(own)
+        if found.is_cancelled
+        else class_pages.with_fields(class_pages.class_path(own, "/edit"), fields)
+    )
 
 
-def _concerns_members(found: ClassDetails) -> bool:
-    return bool(found.row["booked_count"] or found.row["waitlist_count"])
-
-
-async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fields: Mapping[str, str]) -> Answer:
+async def _ask(
+    request: ConsoleRequest, found: ClassDetails, form: class_form.ClassForm, fields: Mapping[str, str]
+) -> Answer:
     """Try the change out and show its effects; the form that carries it out has the same fields."""
     class_id, back = found.row["id"], _way_back(found, fields)
-    given = Given(form.class_values(found.zone))
-    outcome = await try_out(request, lambda connection, access: flow.change(connection, access, class_id, given))
+    outcome = await request.try_out(flow.change, class_id, Given(form.class_values(found.zone)))
     if isinstance(outcome, Refusal):
-        return request.refused(to_form_fields(outcome), back)
+        return request.refused(class_form.to_form_fields(outcome), back)
     members: Sequence[AffectedMember] = ()
     if form.times is not None:
         async with request.database.connection() as connection:
@@ -129,7 +105,7 @@ async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fi
     question = Question(
         f"{verb} {found.row['title']}?",
         day_and_time(found.row["start_time"], found.zone.key),
-        class_path(class_id),
+        class_pages.class_path(class_id),
         f"{verb} the class",
         back,
         fields,
@@ -141,15 +117,18 @@ async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fi
 
 
 async def _effects(
-    request: ConsoleRequest, found: ClassDetails, form: ClassForm, members: Sequence[AffectedMember]
+    request: ConsoleRequest, found: ClassDetails, form: class_form.ClassForm, members: Sequence[AffectedMember]
 ) -> list[str]:
     effects = []
     zone = found.zone
     if form.times is not None:
         start, _ = form.times.instants(zone)
         effects.append(f"New time: {day_and_time(start, zone.key)}, {form.times.minutes} minutes.")
-    names = await _names(request, found, form.values)
-    effects += [f"New {kind}: {name}." for kind, name in names.items()]
+    new = [name for name in UNDOABLE if name in form.values and form.values[name] != _text(found.row[name])]
+    if new:
+        choices = await class_pages.read_choices(request, found.row["location_id"])
+        names = {str(each.id): each.name for each in (*choices.rooms, *choices.instructors)}
+        effects += [f"New {name.removesuffix('_id')}: {names.get(str(form.values[name]), 'none')}." for name in new]
     booked = sum(not each.is_waiting for each in members)
     if booked:
         effects.append(f"{counted(booked, 'booking')} {'moves' if booked == 1 else 'move'} with the class.")
@@ -161,26 +140,9 @@ async def _effects(
     return effects
 
 
-async def _names(request: ConsoleRequest, found: ClassDetails, values: Mapping[str, object]) -> dict[str, str]:
-    """Return the names of a new room and a new instructor."""
-    if not any(name in values and values[name] != _text(found.row[name]) for name in UNDOABLE):
-        return {}
-    choices = await read_choices(request, found.row["location_id"])
-    rows = {"room_id": choices.rooms, "instructor_id": choices.instructors}
-    named = {}
-    for name in UNDOABLE:
-        if name in values and values[name] != _text(found.row[name]):
-            kind = name.removesuffix("_id")
-            named[kind] = next((each.name for each in rows[name] if str(each.id) == values[name]), "none")
-    return named
-
-
-def _changed(request: ConsoleRequest, found: ClassDetails, form: ClassForm, saved: Saved) -> Answer:
+def _changed(request: ConsoleRequest, found: ClassDetails, form: class_form.ClassForm, saved: Saved) -> Answer:
     """Lead to the week of the changed class, with the way to take a move or a substitution back."""
-    moved = {} if form.times is None else {"week": str(form.times.day)}
-    href = week_of_class(found)
-    if moved:
-        href = with_fields(href.partition("?")[0], {"location": str(found.row["location_id"]), **moved})
+    href = class_pages.week_of_class(found, None if form.times is None else form.times.day)
     title = form.values.get("title") or found.row["title"]
     text = f"{title} is {'moved' if form.times is not None else 'changed'}."
     if saved.promoted:
@@ -188,7 +150,7 @@ def _changed(request: ConsoleRequest, found: ClassDetails, form: ClassForm, save
     return done(request, href, text, _undo(found, form))
 
 
-def _undo(found: ClassDetails, form: ClassForm) -> UndoAction | None:
+def _undo(found: ClassDetails, form: class_form.ClassForm) -> UndoAction | None:
     """Return the form that restores time, room and instructor, if only these have changed."""
     row = found.row
     other = {
@@ -200,33 +162,30 @@ def _undo(found: ClassDetails, form: ClassForm) -> UndoAction | None:
         if name in form.values and _text(form.values[name]) != _text(row[name])
     }
     if form.times is not None:
-        fields |= stored_times(found)
+        fields |= class_form.stored_times(found)
     if other or not fields or found.has_started:
         return None
-    return UndoAction(class_path(row["id"]), {**fields, "confirmed": "on"})
+    return UndoAction(class_pages.class_path(row["id"]), {**fields, "confirmed": "on"})
 
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-# Cancel a class after a look at who is affected and what they get back.
-
-
-@page("GET", "/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
-async def preview_cancel(request: ConsoleRequest) -> Answer:
+@page("/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
+@about(class_pages.read_class)
+async def preview_cancel(request: ConsoleRequest, found: ClassDetails) -> Answer:
     """Show who would be affected if the class were cancelled now."""
-    found = await read_class(request)
-    if found is None or found.is_cancelled or found.has_ended:
+    if found.is_cancelled or found.has_ended:
         return request.not_found()
     async with request.database.connection() as connection:
         members = await staff.affected_by_cancelling(connection, request.access, found.row["id"])
     question = Question(
         f"Cancel {found.row['title']}?",
         day_and_time(found.row["start_time"], found.zone.key),
-        class_path(found.row["id"], "/cancel"),
+        class_pages.class_path(found.row["id"], "/cancel"),
         "Cancel the class",
-        class_path(found.row["id"]),
+        class_pages.class_path(found.row["id"]),
         {},
         effects=_effects_of_cancelling(members or ()),
         members=members or (),
@@ -250,16 +209,15 @@ def _effects_of_cancelling(members: Sequence[AffectedMember]) -> list[str]:
     return [*effects, "A cancelled class cannot be restored."]
 
 
-@action("POST", "/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
-async def cancel_class(request: ConsoleRequest) -> Answer:
-    """Cancel a class with all its bookings."""
-    found = await read_class(request)
-    if found is None:
-        return request.not_found()
+@action("/schedule/classes/{class_id}/cancel", Permission.SCHEDULE)
+@about(class_pages.read_class)
+async def cancel_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
     class_id, reason = found.row["id"], request.form.get("reason", "").strip() or None
-    outcome = await run(request, lambda connection, access: staff.cancel_class(connection, access, class_id, reason))
+    outcome = await request.run(staff.cancel_class, class_id, reason)
     if isinstance(outcome, Refusal):
         # A class that is cancelled by now is shown; there is no question any more.
-        return request.refused(outcome, class_path(class_id, "/cancel" if outcome.faults else ""))
+        return request.refused(outcome, class_pages.class_path(class_id, "/cancel" if outcome.faults else ""))
     text = f"{found.row['title']} is cancelled: {counted(outcome.bookings_cancelled, 'booking')}"
-    return done(request, week_of_class(found), f"{text}, {counted(outcome.credits_returned, 'credit')} returned.")
+    return done(
+        request, class_pages.week_of_class(found), f"{text}, {counted(outcome.credits_returned, 'credit')} returned."
+    )

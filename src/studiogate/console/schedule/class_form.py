@@ -1,6 +1,6 @@
 """Read the fields of a class's form: local date and time become instants, faults go to the fields that were typed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -10,7 +10,8 @@ from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.fields.readers import Setting, WrongValueError, calendar_date
 from studiogate.domain.fields.schedule import DAY_NAMES, local_time
 from studiogate.domain.instants import instant_text, instants_at, skipped_text
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import Fault, Refusal
+from studiogate.domain.staff_input import fault, refused
 from studiogate.storage.schedule.classes import ClassDetails
 
 TEXTS = ("title", "description")
@@ -79,15 +80,10 @@ def read_class_form(form: Mapping[str, str], zone: ZoneInfo, stored: ClassDetail
         values["capacity"] = number(form["capacity"])
     times = _read_times(form, stored)
     if isinstance(times, Times) and form.get(SCOPE, ONLY_THIS) == ONLY_THIS:
-        times = _existing(times, zone)
+        local = datetime.combine(times.day, times.start)
+        if not instants_at(local, zone):
+            return refused(fault("start", skipped_text(local, zone)))
     return times if isinstance(times, Refusal) else ClassForm(values, times)
-
-
-def _existing(times: Times, zone: ZoneInfo) -> Times | Refusal:
-    local = datetime.combine(times.day, times.start)
-    if instants_at(local, zone):
-        return times
-    return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("start",), "value_error", skipped_text(local, zone))])
 
 
 def _read_times(form: Mapping[str, str], stored: ClassDetails | None) -> Times | Refusal | None:
@@ -100,10 +96,10 @@ def _read_times(form: Mapping[str, str], stored: ClassDetails | None) -> Times |
         try:
             read[name] = reader(given.get(name), _NO_SETTING)
         except WrongValueError as wrong:
-            faults += [Fault((name,), "value_error", message) for _, message in wrong.faults]
+            faults += [fault(name, message) for _, message in wrong.faults]
     if faults:
-        return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    times = Times(read["date"], read["start"], read["minutes"])
+        return refused(*faults)
+    times = Times(*read.values())
     if stored is None:
         return times
     shown = stored_times(stored)
@@ -137,8 +133,15 @@ def number(text: str) -> int | str | None:
 
 
 def to_form_fields(refusal: Refusal) -> Refusal:
-    """Return a refusal whose faults name the fields of the form."""
     return renamed_faults(refusal, FIELD_OF)
+
+
+def typed_before(query: Mapping[str, str], fields: Iterable[str]) -> dict[str, str]:
+    """Return what was typed before, as a question's way back has it; switches that are missing are off."""
+    typed = {name: query[name] for name in fields if name in query}
+    if "complete" in query:
+        typed |= {name: query.get(name, "") for name in fields if name in SWITCHES or name.startswith("weekday_")}
+    return typed
 
 
 def typed_fields(form: Mapping[str, str]) -> dict[str, str]:

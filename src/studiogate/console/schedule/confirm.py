@@ -36,21 +36,17 @@ class Question(NamedTuple):
 
 
 def ask(request: ConsoleRequest, question: Question) -> Answer:
-    """Show a question."""
-    more: dict[str, Any] = {
-        "members": question.members[:NAMED],
-        "unnamed": max(0, len(question.members) - NAMED),
-    }
-    return request.render("schedule/confirm.html", question=question, **more)
-
-
-# Where the forms of the schedule lead.
+    members, unnamed = question.members[:NAMED], max(0, len(question.members) - NAMED)
+    return request.render("schedule/confirm.html", question=question, members=members, unnamed=unnamed)
 
 
 def done(request: ConsoleRequest, href: str, toast: str, undo: UndoAction | None = None) -> Answer:
     """Lead to a page after a form took effect; a form in the drawer leads the whole page there. A person who changed a
     class from Today or from its own page stays there, and a week stays arranged as it was."""
-    return request.go_to(_desk_page(request) or arranged(request, href), toast, undo)
+    shown = _current_page(request)
+    path = shown.partition("?")[0]
+    is_of_desk = path == "/console/today" or path.startswith("/console/classes/")
+    return request.go_to(shown if is_of_desk and is_own_path(shown) else arranged(request, href), toast, undo)
 
 
 def arranged(request: ConsoleRequest, href: str) -> str:
@@ -62,14 +58,6 @@ def arranged(request: ConsoleRequest, href: str) -> str:
     return f"{PATH}?{urlencode({**dict(parse_qsl(address.query)), 'by': by})}"
 
 
-def _desk_page(request: ConsoleRequest) -> str | None:
-    """Return the page that sent the form, or over which the drawer was open, if it shows a class of the desk."""
-    shown = _current_page(request)
-    path = shown.partition("?")[0]
-    is_of_desk = path == "/console/today" or path.startswith("/console/classes/")
-    return shown if is_of_desk and is_own_path(shown) else None
-
-
 def _current_page(request: ConsoleRequest) -> str:
     """Return path and query of the page that sent the request, or over which the drawer is open."""
     headers = request.http.headers
@@ -77,21 +65,18 @@ def _current_page(request: ConsoleRequest) -> str:
     return "/" + address.partition("://")[2].partition("/")[2]
 
 
-# The warnings of a change of the schedule as sentences, in local time.
-
-
-def conflict_warnings(refusal: Refusal) -> list[Mapping[str, object]] | None:
+def conflict_texts(refusal: Refusal, zone: ZoneInfo) -> list[str] | None:
     """Return the warnings of a strict refusal, or None if it is another one."""
-    return list(refusal.details["warnings"]) if refusal.code is Code.SCHEDULE_CONFLICT else None
+    return warning_texts(refusal.details["warnings"], zone) if refusal.code is Code.SCHEDULE_CONFLICT else None
 
 
-def warning_texts(warnings: Iterable[Mapping[str, object]], zone: ZoneInfo) -> list[str]:
+def warning_texts(warnings: Iterable[Mapping[str, Any]], zone: ZoneInfo) -> list[str]:
     """Return the sentences of warnings, with times as the location's clocks show them."""
-    return [_in_local_time(each, zone) for each in warnings]
-
-
-def _in_local_time(warning: Mapping[str, Any], zone: ZoneInfo) -> str:
-    if "start_time" not in warning:
-        return str(warning["message"])
-    when = day_and_time(datetime.fromisoformat(warning["start_time"]), zone.key)
-    return conflict_text(WarningCode(warning["code"]), f"{warning['title']!r} on {when}")
+    texts = []
+    for each in warnings:
+        if "start_time" in each:
+            when = day_and_time(datetime.fromisoformat(each["start_time"]), zone.key)
+            texts.append(conflict_text(WarningCode(each["code"]), f"{each['title']!r} on {when}"))
+        else:
+            texts.append(str(each["message"]))
+    return texts

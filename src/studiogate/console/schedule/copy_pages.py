@@ -2,22 +2,19 @@
 
 from datetime import timedelta
 
-from studiogate.console.framework.formats import counted
-from studiogate.console.framework.page import action, page
-from studiogate.console.framework.parse import DATES, read_date
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run
-from studiogate.console.schedule.class_pages import with_fields
+from studiogate.console.framework import ConsoleRequest, about, action, page
+from studiogate.console.framework.formats import counted, with_query
+from studiogate.console.framework.parse import DATES, NO_DATE, read_date
 from studiogate.console.schedule.confirm import done
-from studiogate.console.schedule.week import PATH, chosen_week, posted_week
-from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
+from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.copy_week import SkipReason, week_of
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.schedule import copy_week as flow
 from studiogate.flows.schedule.copy_week import WeekCopy
 from studiogate.web.response import Answer
 
-COPY = f"{PATH}/copy"
 REASONS = {
     SkipReason.PAST: "in the past",
     SkipReason.SERIES: "its series creates it",
@@ -28,18 +25,18 @@ REASONS = {
 }
 
 
-@page("GET", "/schedule/copy", Permission.SCHEDULE)
-async def preview_copy(request: ConsoleRequest) -> Answer:
+@page("/schedule/copy", Permission.SCHEDULE)
+@about(week_of_address)
+async def preview_copy(request: ConsoleRequest, week: Week) -> Answer:
     """Show which classes of a week would be created in another one, and which are skipped."""
-    week = chosen_week(request.frame.locations, request.query)
-    if week is None:
-        return request.render("schedule/empty.html")
     target = read_date(request.query.get("target")) or week.days.first + timedelta(weeks=1)
     wanted = WeekCopy(week.place.id, week.days.first, target)
     async with request.database.connection() as connection:
         planned = await flow.preview(connection, request.access, wanted)
-    problem = _problem(planned) if isinstance(planned, Refusal) else None
     copies = () if isinstance(planned, Refusal) else planned.copies
+    problem = planned.message if isinstance(planned, Refusal) else None
+    if isinstance(planned, Refusal) and planned.code is Code.VALIDATION_ERROR:
+        problem = "Choose another week."
     return request.render(
         "schedule/copy.html",
         week=week,
@@ -52,23 +49,14 @@ async def preview_copy(request: ConsoleRequest) -> Answer:
     )
 
 
-def _problem(refusal: Refusal) -> str:
-    return "Choose another week." if refusal.code is Code.VALIDATION_ERROR else refusal.message
-
-
-@action("POST", "/schedule/copy", Permission.SCHEDULE)
-async def copy_week(request: ConsoleRequest) -> Answer:
-    """Copy the week that was previewed."""
-    week = posted_week(request.frame.locations, request.form)
+@action("/schedule/copy", Permission.SCHEDULE)
+@about(week_of_form)
+async def copy_week(request: ConsoleRequest, week: Week) -> Answer:
     target = read_date(request.form.get("target"))
-    if week is None:
-        return request.refused(NOT_FOUND)
-    back = with_fields(COPY, {"location": str(week.place.id), "week": str(week.days.first)})
+    back = with_query(f"{PATH}/copy", location=week.place.id, week=week.days.first)
     if target is None:
-        fault = Fault(("target",), "value_error", 'must be a date such as "2026-12-24"')
-        return request.refused(Refusal(Code.VALIDATION_ERROR, faults=[fault]), back)
-    wanted = WeekCopy(week.place.id, week.days.first, target)
-    copied = await run(request, lambda connection, access: flow.copy_week(connection, access, wanted))
+        return request.refused(refused(fault("target", NO_DATE)), back)
+    copied = await request.run(flow.copy_week, WeekCopy(week.place.id, week.days.first, target))
     if isinstance(copied, Refusal):
         return request.refused(copied, back)
     return done(request, week.href(week=str(target)), f"{counted(len(copied.created), 'class', 'classes')} copied.")

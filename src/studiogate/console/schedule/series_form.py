@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 from studiogate.console.framework.formats import counted, full_date
 from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import (
     CHOICES,
     SWITCHES,
@@ -21,12 +20,10 @@ from studiogate.console.schedule.class_form import (
 )
 from studiogate.console.schedule.class_pages import class_path, week_of_class
 from studiogate.console.schedule.confirm import Question, ask, done, warning_texts
-from studiogate.domain.access import Access
 from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.flows.schedule import series as flow
 from studiogate.flows.schedule.series import SavedSeries, SeriesChange
-from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import classes
 from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.web.response import Answer
@@ -36,11 +33,13 @@ DATES = ("first_date", "last_date")
 FIELDS = (*TEXTS, *CHOICES, "capacity", *SWITCHES, "start", "minutes", "every_weeks", *DATES, *WEEKDAYS)
 # The field of the form that a fault of a stored field belongs to.
 FIELD_OF = {"local_start": "start"}
+CHANGE = "Change the series"
 NO_WEEKDAY = Fault(("weekdays",), "value_error", "Choose at least one weekday.")
 
 
 def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
-    """Return the values that were typed, by the names of the flows' fields; the flow says what is wrong with them."""
+    """Return the values that were typed, by the names of the flows' fields; of a stored series, those of the fields
+    that somebody changed in the form. The flow says what is wrong with them."""
     values: dict[str, object] = {name: form.get(name, "").strip() or None for name in ("description", *CHOICES)}
     values |= {name: name in form for name in SWITCHES}
     values |= {name: number(form.get(name, "")) for name in ("capacity", "minutes", "every_weeks")}
@@ -50,18 +49,14 @@ def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
         "local_start": form.get("start", ""),
         "last_date": form.get("last_date") or None,
     }
-    return {**values, "first_date": form.get("first_date", "")} if new else _touched(values, form)
-
-
-def _touched(values: dict[str, object], form: Mapping[str, str]) -> dict[str, object]:
-    """Return the values of the fields that somebody changed in the form."""
+    if new:
+        return {**values, "first_date": form.get("first_date", "")}
     same = untouched(form, FIELDS)
     others: dict[str, tuple[str, ...]] = {"local_start": ("start",), "weekdays": WEEKDAYS}
     return {name: value for name, value in values.items() if not same.issuperset(others.get(name, (name,)))}
 
 
 def given_series(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return a stored series as its form shows it."""
     given = {name: "" if row.get(name) is None else str(row[name]) for name in FIELDS if name in row}
     given |= {name: "on" if row[name] else "" for name in SWITCHES}
     given["start"] = f"{row['local_start']:%H:%M}"
@@ -69,7 +64,6 @@ def given_series(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def to_series_fields(refusal: Refusal) -> Refusal:
-    """Return a refusal whose faults name the fields of the form."""
     renamed = renamed_faults(refusal, FIELD_OF)
     # The form has a field for each weekday; their group has the name of the stored field.
     faults = [NO_WEEKDAY if fault.loc[:1] == ("weekdays",) else fault for fault in renamed.faults]
@@ -95,20 +89,14 @@ def dates_text(row: Mapping[str, Any], today: date) -> str:
     return " ".join(part for part in (begins, ends) if part)
 
 
-# Changes of a series from the form of one of its classes or from its own: ask first, then change.
-
-
-class SeriesQuestion(NamedTuple):
-    """A change of a series that is about to be asked or made, and where its form is."""
+class ChangeToAsk(NamedTuple):
+    """A change of a series that is about to be asked or made: the question without its effects, where the change leads,
+    and the location's zone."""
 
     series_id: UUID
     change: SeriesChange
-    title: str
-    name: str
-    action: str
-    back: str
+    question: Question
     after: str
-    fields: Mapping[str, str]
     zone: ZoneInfo
 
 
@@ -124,43 +112,23 @@ async def ask_about_series(request: ConsoleRequest, found: ClassDetails, form: C
     since: date | None = series_date if request.form["scope"] == "following" else None
     values = form.series_values(stored, series_date)
     title = f"Change {'this and the following classes' if since else 'all classes to come'}?"
-    wanted = SeriesQuestion(
-        series_id,
-        SeriesChange(values, since),
-        title,
-        str(values.get("title", stored["title"])),
-        class_path(found.row["id"]),
-        back,
-        week_of_class(found),
-        typed_fields(request.form),
-        found.zone,
-    )
-    return await change_series(request, wanted)
+    name, path = str(values.get("title", stored["title"])), class_path(found.row["id"])
+    question = Question(title, name, path, CHANGE, back, typed_fields(request.form))
+    change = SeriesChange(values, since)
+    return await change_series(request, ChangeToAsk(series_id, change, question, week_of_class(found), found.zone))
 
 
-async def change_series(request: ConsoleRequest, wanted: SeriesQuestion) -> Answer:
+async def change_series(request: ConsoleRequest, wanted: ChangeToAsk) -> Answer:
     """Carry a change out if it was confirmed, else show what it would do."""
     confirmed = "confirmed" in request.form
-
-    async def change(connection: Connection, access: Access) -> SavedSeries | Refusal:
-        return await flow.change(connection, access, wanted.series_id, wanted.change)
-
-    outcome = await (run(request, change) if confirmed else try_out(request, change))
+    carry_out = request.run if confirmed else request.try_out
+    outcome = await carry_out(flow.change, wanted.series_id, wanted.change)
     if isinstance(outcome, Refusal):
-        return request.refused(to_form_fields(outcome), wanted.back)
+        return request.refused(to_form_fields(outcome), wanted.question.back)
     if confirmed:
         return done(request, wanted.after, f"The series is changed: {', '.join(series_counts(outcome)) or 'no class'}.")
-    question = Question(
-        wanted.title,
-        wanted.name,
-        wanted.action,
-        "Change the series",
-        wanted.back,
-        wanted.fields,
-        effects=series_effects(outcome),
-        warnings=warning_texts([each.as_json() for each in outcome.warnings], wanted.zone),
-    )
-    return ask(request, question)
+    warnings = warning_texts([each.as_json() for each in outcome.warnings], wanted.zone)
+    return ask(request, wanted.question._replace(effects=series_effects(outcome), warnings=warnings))
 
 
 def series_counts(saved: SavedSeries) -> list[str]:

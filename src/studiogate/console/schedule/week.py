@@ -9,26 +9,21 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
-from studiogate.console.framework.page import page
+from studiogate.console.framework import ConsoleRequest, about, page
 from studiogate.console.framework.parse import read_date
-from studiogate.console.framework.request import ConsoleRequest
-from studiogate.domain.access import Access
+from studiogate.domain.refusals import NOT_FOUND
 from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.schedule.series import Days, local_instant
 from studiogate.domain.schedule.warnings import Slot, WarningCode, double_booked
 from studiogate.domain.staff import Permission
 from studiogate.storage.console import Place
-from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import week as storage
 from studiogate.storage.schedule.week import MAX_CLASSES, Closure, WeekClass
 from studiogate.web.response import Answer
 
 PATH = "/console/schedule"
 HOURS = timedelta(hours=24)
-CLASHES = {
-    WarningCode.ROOM_DOUBLE_BOOKED: "room clash",
-    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "instructor clash",
-}
+CLASHES = {WarningCode.ROOM_DOUBLE_BOOKED: "room clash", WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "instructor clash"}
 
 
 class View(StrEnum):
@@ -114,12 +109,16 @@ def chosen_week(places: Sequence[Place], query: Mapping[str, str]) -> Week | Non
     return Week(place, week_of(read_date(query.get("week")) or today), view)
 
 
-def posted_week(places: Sequence[Place], form: Mapping[str, str]) -> Week | None:
-    """Return the week that a form names, or None if its location is none of the person's: what somebody typed for one
-    location, perhaps of a studio that they have left in another tab, must not take effect at another one."""
-    asked = form.get("location")
+async def week_of_address(request: ConsoleRequest) -> Week | Answer:
+    return chosen_week(request.frame.locations, request.query) or request.render("schedule/empty.html")
+
+
+async def week_of_form(request: ConsoleRequest) -> Week | Answer:
+    """Return the week that a form names. One of a location that is none of the person's is refused: what somebody typed
+    for one location, perhaps of a studio that they have left in another tab, must not take effect at another one."""
+    places, asked = request.frame.locations, request.form.get("location")
     is_known = asked is None or any(str(each.id) == asked.lower() for each in places)
-    return chosen_week(places, form) if is_known else None
+    return (chosen_week(places, request.form) if is_known else None) or request.refused(NOT_FOUND)
 
 
 class Resources(NamedTuple):
@@ -141,41 +140,32 @@ def resources_of(classes: Iterable[WeekClass], rooms: Iterable[Any], instructors
     return Resources(tuple(found_rooms.items()), tuple(found_instructors.items()))
 
 
-class WeekRows(NamedTuple):
-    """What storage knows about a week."""
-
-    classes: Sequence[WeekClass]
-    elsewhere: Sequence[Slot]
-    closures: Sequence[Closure]
-
-
-def shown_days(week: Week, rows: WeekRows, resources: Resources) -> list[ShownDay]:
-    """Return the seven days with their classes in local time."""
+def shown_days(
+    week: Week, classes: Sequence[WeekClass], elsewhere: Sequence[Slot], closures: Sequence[Closure], shown: Resources
+) -> list[ShownDay]:
+    """Return the seven days with their classes in local time, and how they clash, also with those elsewhere."""
     now, zone = clock.now(), week.zone
-    slots = [each.slot for each in rows.classes if each.status == "scheduled"]
-    clashes = double_booked([*slots, *rows.elsewhere])
-    positions = (_positions(resources.rooms), _positions(resources.instructors))
+    clashes = double_booked([*(each.slot for each in classes if each.status == "scheduled"), *elsewhere])
+    rooms: dict[UUID | None, int] = {row_id: index for index, (row_id, _) in enumerate(shown.rooms)}
+    instructors: dict[UUID | None, int] = {row_id: index for index, (row_id, _) in enumerate(shown.instructors)}
     by_day: dict[date, list[ShownClass]] = {}
-    for each in rows.classes:
+    for each in classes:
         local = each.start_time.astimezone(zone)
         marks = [CLASHES[code] for code in sorted(clashes.get(each.id, ()))]
-        by_day.setdefault(local.date(), []).append(_shown(each, local, now, marks, positions))
+        places = (rooms.get(each.room_id), instructors.get(each.instructor_id))
+        by_day.setdefault(local.date(), []).append(_shown(each, local, now, marks, places))
     today = now.astimezone(zone).date()
-    days = [week.days.first + timedelta(days=number) for number in range(7)]
-    return [
-        ShownDay(day, day == today, _closed(day, rows.closures), _clocks(day, zone), by_day.get(day, ()))
-        for day in days
-    ]
-
-
-def _positions(rows: Sequence[tuple[UUID, str]]) -> dict[UUID, int]:
-    return {row_id: index for index, (row_id, _) in enumerate(rows)}
+    days = []
+    for day in (week.days.first + timedelta(days=number) for number in range(7)):
+        reasons = [each.reason for each in closures if day in each.days]
+        closed = (f"Closed: {reasons[0]}" if reasons[0] else "Closed") if reasons else None
+        days.append(ShownDay(day, day == today, closed, _clocks(day, zone), by_day.get(day, ())))
+    return days
 
 
 def _shown(
-    each: WeekClass, local: datetime, now: datetime, clashes: list[str], positions: tuple[dict[UUID, int], ...]
+    each: WeekClass, local: datetime, now: datetime, clashes: list[str], places: tuple[int | None, int | None]
 ) -> ShownClass:
-    rooms, instructors = positions
     is_cancelled = each.status == "cancelled"
     names = {
         "cancelled": is_cancelled,
@@ -185,38 +175,25 @@ def _shown(
         "full": each.booked_count >= each.capacity,
         "clash": bool(clashes),
     }
+    marks = {"cancelled": is_cancelled}
+    if not is_cancelled:
+        marks = {"hidden": not each.visible, "no instructor": each.instructor_id is None}
+    occurs_twice = local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
     return ShownClass(
         each.id,
         each.title,
         f"{local:%H:%M}",
         int((each.end_time - each.start_time).total_seconds()) // 60,
-        _zone_mark(local),
+        f"{local:%Z}" if occurs_twice else "",
         each.room,
         each.instructor,
-        rooms.get(each.room_id) if each.room_id else None,
-        instructors.get(each.instructor_id) if each.instructor_id else None,
+        *places,
         f"{each.booked_count}/{each.capacity}" + (f" +{each.waitlist_count}" if each.waitlist_count else ""),
-        _tenths(each.booked_count, each.capacity),
+        min(10, round(10 * each.booked_count / each.capacity)) if each.capacity else 10,
         " ".join(name for name, applies in names.items() if applies),
-        _marks(each),
+        [name for name, applies in marks.items() if applies],
         clashes,
     )
-
-
-def _marks(each: WeekClass) -> list[str]:
-    if each.status == "cancelled":
-        return ["cancelled"]
-    return [*([] if each.visible else ["hidden"]), *([] if each.instructor_id else ["no instructor"])]
-
-
-def _tenths(booked: int, capacity: int) -> int:
-    return min(10, round(10 * booked / capacity)) if capacity else 10
-
-
-def _zone_mark(local: datetime) -> str:
-    """Return the abbreviation of the offset for a time that occurs twice, else nothing."""
-    first, second = (local.replace(fold=fold).utcoffset() for fold in (0, 1))
-    return f"{local:%Z}" if first != second else ""
 
 
 def _clocks(day: date, zone: ZoneInfo) -> str | None:
@@ -227,43 +204,34 @@ def _clocks(day: date, zone: ZoneInfo) -> str | None:
     return "Clocks go forward" if length < HOURS else "Clocks go back"
 
 
-def _closed(day: date, closures: Iterable[Closure]) -> str | None:
-    reasons = (each.reason for each in closures if day in each.days)
-    return next((f"Closed: {reason}" if reason else "Closed" for reason in reasons), None)
-
-
-# The week of a location: a list of its days, which the calendar replaces where there is room and JavaScript.
-
+# The page is a list of days, which the calendar replaces where there is room and JavaScript.
 VIEWS = ((View.TIME, "Time"), (View.ROOMS, "Rooms"), (View.INSTRUCTORS, "Instructors"))
 
 
-@page("GET", "/schedule", Permission.SCHEDULE_READ)
-async def show_week(request: ConsoleRequest) -> Answer:
+@page("/schedule", Permission.SCHEDULE_READ)
+@about(week_of_address)
+async def show_week(request: ConsoleRequest, week: Week) -> Answer:
     """Show the classes of a week at a location, in the location's time."""
-    week = chosen_week(request.frame.locations, request.query)
-    if week is None:
-        return request.render("schedule/empty.html")
+    access, place_id = request.access, week.place.id
+    own = access.own_instructor_id
     async with request.database.connection() as connection:
-        values = await _values(connection, request.access, week)
-    return request.render("schedule/week.html", week=week, views=VIEWS, **values)
-
-
-async def _values(connection: Connection, access: Access, week: Week) -> dict[str, Any]:
-    own, place_id = access.own_instructor_id, week.place.id
-    found = await storage.read_classes(connection, access, place_id, week.between, own)
-    teaching = list({each.instructor_id for each in found if each.instructor_id is not None})
-    elsewhere = await storage.read_elsewhere(connection, access, place_id, week.between, teaching)
-    closures = await storage.read_closures(connection, access, place_id, week.days)
-    choices = await storage.read_choices(connection, access, place_id)
+        found = await storage.read_classes(connection, access, place_id, week.between, own)
+        teaching = list({each.instructor_id for each in found if each.instructor_id is not None})
+        elsewhere = await storage.read_elsewhere(connection, access, place_id, week.between, teaching)
+        closures = await storage.read_closures(connection, access, place_id, week.days)
+        choices = await storage.read_choices(connection, access, place_id)
     classes = found[:MAX_CLASSES]
     resources = resources_of(classes, choices.rooms, choices.instructors if own is None else ())
-    days = shown_days(week, WeekRows(classes, elsewhere, closures), resources)
-    return {
-        "days": days,
-        "resources": resources,
-        "count": len(classes),
-        "booked": sum(each.booked_count for each in classes if each.status == "scheduled"),
-        "waiting": sum(each.waitlist_count for each in classes if each.status == "scheduled"),
-        "is_cut": len(found) > MAX_CLASSES,
-        "is_this_week": any(day.is_today for day in days),
-    }
+    days = shown_days(week, classes, elsewhere, closures, resources)
+    return request.render(
+        "schedule/week.html",
+        week=week,
+        views=VIEWS,
+        days=days,
+        resources=resources,
+        count=len(classes),
+        booked=sum(each.booked_count for each in classes if each.status == "scheduled"),
+        waiting=sum(each.waitlist_count for each in classes if each.status == "scheduled"),
+        is_cut=len(found) > MAX_CLASSES,
+        is_this_week=any(day.is_today for day in days),
+    )

@@ -7,10 +7,8 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from studiogate import clock
-from studiogate.console.account.sign_in import visit_of, with_session
-from studiogate.console.framework.page import Audience, action, page
-from studiogate.console.framework.refusals import shown, status_of
-from studiogate.console.framework.request import ORIGIN_ONLY, ConsoleRequest
+from studiogate.console.account.sign_in import refused_signed_out, visit_of, with_session
+from studiogate.console.framework import ORIGIN_ONLY, Audience, ConsoleRequest, about, action, page, shown, status_of
 from studiogate.domain.access import SCOPE_GRANTS, Scope
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Grant, Permission, Role
@@ -19,6 +17,7 @@ from studiogate.flows.keys import KeyRequest
 from studiogate.flows.staff import roles
 from studiogate.flows.staff import set_up as flow
 from studiogate.flows.staff.roles import Invitation
+from studiogate.flows.staff.sessions import Visit
 from studiogate.flows.staff.set_up import Owner
 from studiogate.storage.console import count_first_rows
 from studiogate.web.public_address import address_of
@@ -37,33 +36,34 @@ ZONES = sorted(each for each in available_timezones() if "/" in each and not eac
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 
 
-@page("GET", "/set-up/{token}", Audience.ANYBODY)
-async def show(request: ConsoleRequest) -> Answer:
-    refusal = await flow.check(visit_of(request), request.params["token"], clock.now())
-    return _form(request) if refusal is None else _expired(request, refusal)
-
-
-@action("POST", "/set-up/{token}", Audience.ANYBODY)
-async def create(request: ConsoleRequest) -> Answer:
-    visit, form = visit_of(request), request.form
+async def _visit(request: ConsoleRequest) -> Visit | Answer:
+    """Return the visit of a person whose link works."""
+    visit = visit_of(request)
     refusal = await flow.check(visit, request.params["token"], clock.now())
-    if refusal is not None:
-        return _expired(request, refusal)
+    return visit if refusal is None else refused_signed_out(request, refusal)
+
+
+@page("/set-up/{token}", Audience.ANYBODY)
+@about(_visit)
+async def show(request: ConsoleRequest, _visit: Visit) -> Answer:
+    return _form(request)
+
+
+@action("/set-up/{token}", Audience.ANYBODY)
+@about(_visit)
+async def create(request: ConsoleRequest, visit: Visit) -> Answer:
+    form = request.form
     name = form.get("studio_name", "").strip()
     values = {each: form.get(each, "").strip() for each in STUDIO_FIELDS}
     values |= {"name": name, "slug": form.get("slug", "").strip() or slug_of(name)}
     owner = Owner(form.get("person_name", ""), form.get("email", ""), form.get("password", ""))
     started = await flow.create_studio(visit, values, owner)
     if isinstance(started, Refusal):
-        request.typed, request.refusal = form, shown(_with_field_names(started), form)
+        # The form's own names: both the studio and its owner have a name.
+        faults = [fault._replace(loc=(FIELD_NAMES.get(fault.loc, fault.loc[0]),)) for fault in started.faults]
+        request.typed, request.refusal = form, shown(replace(started, faults=faults), form)
         return _form(request, status_of(started))
     return with_session(request, started, "/console/welcome")
-
-
-def _with_field_names(refusal: Refusal) -> Refusal:
-    """Return a refusal whose faults name the fields of this form: both the studio and its owner have a name."""
-    renamed = [fault._replace(loc=(FIELD_NAMES.get(fault.loc, fault.loc[0]),)) for fault in refusal.faults]
-    return replace(refusal, faults=renamed)
 
 
 def slug_of(name: str) -> str:
@@ -76,10 +76,6 @@ def _form(request: ConsoleRequest, status: int = 200) -> Answer:
     return answer._replace(headers=(*answer.headers, ORIGIN_ONLY))
 
 
-def _expired(request: ConsoleRequest, refusal: Refusal) -> Answer:
-    return request.render("error_signed_out.html", status=status_of(refusal), refusal=shown(refusal, {}))
-
-
 # What to do first: the steps of a new studio, each with its own form.
 
 WELCOME = "/console/welcome"
@@ -87,48 +83,40 @@ WELCOME = "/console/welcome"
 ROLES = (Role.OWNER, Role.MANAGER, Role.FRONT_DESK, Role.DEVELOPER)
 
 
-@page("GET", "/welcome", Permission.STUDIO)
-async def show_welcome(request: ConsoleRequest) -> Answer:
-    return await _steps(request)
-
-
-async def _steps(request: ConsoleRequest, key: str | None = None) -> Answer:
+@page("/welcome", Permission.STUDIO)
+async def show_welcome(request: ConsoleRequest, key: str | None = None) -> Answer:
     """Show the steps; ``key`` is one that was made just now and is shown once."""
     async with request.database.connection() as connection:
         rows = await count_first_rows(connection, request.access)
-    sends_mail = request.runtime.settings.smtp_url is not None
-    values: dict[str, Any] = {"rows": rows, "sends_mail": sends_mail, "roles": ROLES, "scopes": SCOPE_GRANTS}
-    return request.render("set_up/welcome.html", key=key, address=_address(request), **values)
-
-
-def _address(request: ConsoleRequest) -> str:
-    """Return the public address, else the one under which the person opened the page, as the form's origin says: it was
-    checked before."""
     settings = request.runtime.settings
-    return address_of(settings) if settings.public_url else request.http.headers.get(b"origin", b"").decode("latin-1")
+    # Without a public address, the one under which the person opened the page, as the form's origin says: it was
+    # checked before.
+    origin = request.http.headers.get(b"origin", b"").decode("latin-1")
+    values: dict[str, Any] = {"rows": rows, "roles": ROLES, "scopes": SCOPE_GRANTS}
+    values["address"] = address_of(settings) if settings.public_url else origin
+    return request.render("set_up/welcome.html", key=key, **values)
 
 
-@action("POST", "/welcome/invite", Permission.STAFF)
+@action("/welcome/invite", Permission.STAFF)
 async def invite(request: ConsoleRequest) -> Answer:
     form = request.form
     role = Role(form["role"]) if form.get("role") in [each.value for each in ROLES] else Role.FRONT_DESK
-    sends_mail = request.runtime.settings.smtp_url is not None
+    invitation = Invitation(form.get("email", ""), Grant(role), mail=request.sends_mail)
     async with request.database.connection() as connection:
-        invitation = Invitation(form.get("email", ""), Grant(role), mail=sends_mail)
         invited = await roles.invite(connection, request.access, invitation)
     if isinstance(invited, Refusal):
         return request.refused(invited, WELCOME)
-    mailed = "A mail with a link is on its way." if sends_mail else "Ask whoever runs the service for the link."
-    return request.redirect(WELCOME, toast=f"{invited.email} is invited. {mailed}")
+    then = "A mail with a link is on its way." if request.sends_mail else "Ask an operator for the link."
+    return request.redirect(WELCOME, toast=f"{invited.email} is invited. {then}")
 
 
-@action("POST", "/welcome/key", Permission.KEYS)
+@action("/welcome/key", Permission.KEYS)
 async def make_key(request: ConsoleRequest) -> Answer:
     """Create a key. The page with it is the answer itself: nothing else ever shows it."""
     name = request.form.get("name", "")
-    scopes = [each for each in request.form_lists.get("scopes", []) if each in set(Scope)]
+    scopes = [each for each in request.posted.lists.get("scopes", []) if each in set(Scope)]
     async with request.database.connection() as connection:
         issued = await keys.issue(connection, request.access, KeyRequest(name, scopes, created_by=request.frame.email))
     if isinstance(issued, Refusal):
         return request.refused(issued, WELCOME)
-    return await _steps(request, issued.key)
+    return await show_welcome(request, issued.key)

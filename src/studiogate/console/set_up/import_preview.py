@@ -29,7 +29,7 @@ SECONDS_BETWEEN_STATES = 0.5
 BROKEN_DATABASE = (OverloadedError, DatabaseUnavailableError, TransactionConflictError)
 TRY_AGAIN = "The database was out of reach or busy. Choose the file again: the preview shows what is still to be done."
 REPEATED = "This import was confirmed twice from the same page. Choose the file again to see what is still to be done."
-FAILED = "The import failed because of a fault of the service. Whoever runs the service finds it in the log."
+FAILED = "The import failed because of a fault of the service. Ask its operator: the cause is in the log."
 log = structlog.get_logger()
 
 
@@ -49,8 +49,6 @@ class _ReplacedError(Exception):
 
 @dataclass(slots=True)
 class _Report:
-    """What is found while the import runs."""
-
     kept: ImportFile
     state: State
     changes: BinaryIO

@@ -7,12 +7,11 @@ an hour at most, and has a page of its own: it shows the progress, then the chan
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import BinaryIO
+from typing import Any
 
-from studiogate.console.framework.page import action, page
+from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.paging import AFTER
 from studiogate.console.framework.posted import MAX_FILE
-from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.set_up.import_preview import ImportToRun, run_import
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.mapping import WrongMappingError
@@ -34,12 +33,12 @@ GONE = Refusal(Code.VALIDATION_ERROR, faults=[Fault(("file",), "gone", "The file
 PRESETS = [(each, each.capitalize()) for each in sorted(preset_names(), key=lambda name: (name != GENERIC, name))]
 
 
-@page("GET", "/import", Permission.IMPORT)
+@page("/import", Permission.IMPORT)
 async def show(request: ConsoleRequest) -> Answer:
     return request.render("set_up/import.html", kinds=list(KINDS), presets=PRESETS, megabytes=MAX_FILE >> 20)
 
 
-@action("POST", "/import/preview", Permission.IMPORT, takes_file=True)
+@action("/import/preview", Permission.IMPORT, takes_file=True)
 async def preview(request: ConsoleRequest) -> Answer:
     wanted, file = _wanted(request.form), request.posted.file
     if file is None or not file.content.tell():
@@ -49,49 +48,55 @@ async def preview(request: ConsoleRequest) -> Answer:
     read_as = {name: request.form[name] for name in ("kind", "mapping", "dates") if name in request.form}
     wanted = wanted._replace(name=file.name[:200])
     state = {"name": wanted.name, **read_as, "apply": False, "step": "waiting"}
-    kept = await _keep(request, file.content, state)
-    if isinstance(kept, Refusal):
-        return request.refused(kept, IMPORT)
+    full = room_refusal(request.runtime.settings)
+    if full is not None:
+        return request.refused(full, IMPORT)
+    try:
+        kept = await asyncio.to_thread(import_files.keep, _folder(request), _owner(request), file.content, state)
+    except DiskFullError:
+        return request.refused(Refusal(Code.STORAGE_UNAVAILABLE), IMPORT)
     await _submit(request, kept, wanted)
     return request.redirect(f"{IMPORT}/{kept.token}")
 
 
-@page("GET", "/import/{token}", Permission.IMPORT)
-async def show_import(request: ConsoleRequest) -> Answer:
-    kept = _kept(request)
+async def _kept(request: ConsoleRequest) -> tuple[ImportFile, State] | Answer:
+    """Return the file that the path names, and how far its import is."""
+    kept = import_files.find(_folder(request), _owner(request), request.params["token"])
     state = kept.state if kept is not None else None
-    if kept is None or state is None:
-        return request.error(GONE)
+    return request.error(GONE) if kept is None or state is None else (kept, state)
+
+
+@page("/import/{token}", Permission.IMPORT)
+@about(_kept)
+async def show_import(request: ConsoleRequest, found: tuple[ImportFile, State]) -> Answer:
+    kept, state = found
     is_locked = kept.is_locked
     state = kept.state or state  # it may have ended a moment ago
     done = state["step"] == DONE
-    rows = _shown_rows(request, kept, state) if done and "refused" not in state else {}
-    interrupted = not done and not is_locked
-    return request.render("set_up/preview.html", state=state, done=done, interrupted=interrupted, **rows)
+    values: dict[str, Any] = {"state": state, "done": done, "interrupted": not done and not is_locked}
+    if done and "refused" not in state:
+        # What is left out, if anything is, or every change.
+        shown = request.query.get("show")
+        if shown not in (CHANGES, OTHERS):
+            shown = OTHERS if state["faults"] else CHANGES
+        after = request.query.get(AFTER, "")
+        rows = kept.page(shown, int(after) if after.isascii() and after.isdecimal() and len(after) < 16 else 0)
+        values |= {"shown": shown, "rows": rows.rows, "next": rows.after, "is_later": bool(after)}
+    return request.render("set_up/preview.html", **values)
 
 
-@action("POST", "/import/{token}/apply", Permission.IMPORT)
-async def apply(request: ConsoleRequest) -> Answer:
-    kept = _kept(request)
-    state = kept.state if kept is not None else None
-    wanted = GONE if state is None else _wanted(state)
-    if kept is None or state is None or isinstance(wanted, Refusal):
+@action("/import/{token}/apply", Permission.IMPORT)
+@about(_kept)
+async def apply(request: ConsoleRequest, found: tuple[ImportFile, State]) -> Answer:
+    kept, state = found
+    wanted = _wanted(state)
+    if isinstance(wanted, Refusal):
         return request.error(GONE)
     if not state["apply"] and state["step"] == DONE:
         skip_faults, quiet = request.form.get("skip_faults") == "yes", request.form.get("quiet") == "on"
         chosen = wanted._replace(name=state["name"], apply=True, skip_faults=skip_faults, quiet=quiet)
         await _submit(request, kept, chosen)
     return request.redirect(f"{IMPORT}/{kept.token}")
-
-
-def _shown_rows(request: ConsoleRequest, kept: ImportFile, state: State) -> State:
-    """Return the list that the page shows: what is left out, if anything is, or every change."""
-    shown = request.query.get("show")
-    if shown not in (CHANGES, OTHERS):
-        shown = OTHERS if state["faults"] else CHANGES
-    after = request.query.get(AFTER, "")
-    found = kept.page(shown, int(after) if after.isascii() and after.isdecimal() and len(after) < 16 else 0)
-    return {"shown": shown, "rows": found.rows, "next": found.after, "is_later": bool(after)}
 
 
 async def _submit(request: ConsoleRequest, kept: ImportFile, wanted: ImportToRun) -> None:
@@ -119,20 +124,6 @@ def _folder(request: ConsoleRequest) -> UploadFolder:
 
 def _owner(request: ConsoleRequest) -> Owner:
     return Owner(request.access.studio_id, request.signed_in.session.account_id)
-
-
-async def _keep(request: ConsoleRequest, content: BinaryIO, state: State) -> ImportFile | Refusal:
-    full = room_refusal(request.runtime.settings)
-    if full is not None:
-        return full
-    try:
-        return await asyncio.to_thread(import_files.keep, _folder(request), _owner(request), content, state)
-    except DiskFullError:
-        return Refusal(Code.STORAGE_UNAVAILABLE)
-
-
-def _kept(request: ConsoleRequest) -> ImportFile | None:
-    return import_files.find(_folder(request), _owner(request), request.params["token"])
 
 
 def _wanted(given: Mapping[str, str]) -> ImportToRun | Refusal:

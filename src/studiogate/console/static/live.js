@@ -96,6 +96,8 @@ export function follow(sequence, changed, show) {
   window.addEventListener("pagehide", stop);
   window.addEventListener("pageshow", (event) => { if (event.persisted) openStream(); });
   window.addEventListener("online", again);
+  // Browsers keep a stream open for minutes after the network has gone.
+  window.addEventListener("offline", pollInstead);
   // Somebody whose session had ended has signed in again.
   document.addEventListener("resumeForm", again);
   if (!document.hidden) openStream();

@@ -11,26 +11,18 @@
   class has begun, who attended or was absent is a fact: these bookings stay as they are, with what they cost.
 - A class that is over cannot be cancelled.
 - A credit is returned or forfeited only if one was taken and the membership (still) counts credits.
-- A late cancellation that costs neither a fee nor a credit is still ``late``.
-"""
+- A late cancellation that costs neither a fee nor a credit is still ``late``."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from studiogate.domain.bookings import states
 from studiogate.domain.bookings.eligibility import first_refusal
 from studiogate.domain.bookings.facts import BookingFacts, ClassFacts, MembershipFacts
 from studiogate.domain.bookings.policy import LateAction, LateFee
-from studiogate.domain.bookings.states import (
-    ATTENDABLE,
-    SEAT_HOLDING,
-    BookingStatus,
-    ClassStatus,
-    booking_transition_refusal,
-)
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
@@ -47,32 +39,25 @@ class CancellationType(StrEnum):
 
 class CancellationCause(StrEnum):
     """What cancels a booking: a partner, staff, a move to another class, its class being cancelled, or the waitlist's
-    expiry at the start."""
+    expiry at the start. ``by`` is the value of ``cancelled_by`` on the receipt. The type of a partner's cancellation
+    depends on its time."""
 
-    PARTNER = "partner"
-    STUDIO = "studio"
-    MOVED = "moved"
-    CLASS_CANCELLED = "class_cancelled"
-    WAITLIST_EXPIRED = "waitlist_expired"
+    _value_: str
+    by: str
+    type: CancellationType | None
+
+    def __new__(cls, value: str, by: str = "", type_: CancellationType | None = None) -> "CancellationCause":
+        cause = str.__new__(cls, value)
+        cause._value_, cause.by, cause.type = value, by, type_
+        return cause
+
+    PARTNER = "partner", "partner_api", None
+    STUDIO = "studio", "studio", CancellationType.STUDIO
+    MOVED = "moved", "studio", CancellationType.MOVED
+    CLASS_CANCELLED = "class_cancelled", "studio", CancellationType.CLASS_CANCELLED
+    WAITLIST_EXPIRED = "waitlist_expired", "system", CancellationType.WAITLIST_LEFT
 
 
-# The value of `cancelled_by` on the receipt.
-CANCELLED_BY: Mapping[CancellationCause, str] = MappingProxyType(
-    {
-        CancellationCause.PARTNER: "partner_api",
-        CancellationCause.STUDIO: "studio",
-        CancellationCause.MOVED: "studio",
-        CancellationCause.CLASS_CANCELLED: "studio",
-        CancellationCause.WAITLIST_EXPIRED: "system",
-    }
-)
-
-_TYPE_BY_CAUSE = {
-    CancellationCause.STUDIO: CancellationType.STUDIO,
-    CancellationCause.MOVED: CancellationType.MOVED,
-    CancellationCause.CLASS_CANCELLED: CancellationType.CLASS_CANCELLED,
-    CancellationCause.WAITLIST_EXPIRED: CancellationType.WAITLIST_LEFT,
-}
 _FEE_ACTIONS = frozenset({LateAction.FEE, LateAction.FEE_AND_FORFEIT})
 _FORFEIT_ACTIONS = frozenset({LateAction.FORFEIT_CREDIT, LateAction.FEE_AND_FORFEIT})
 
@@ -109,24 +94,25 @@ class Cancellation(NamedTuple):
 
 
 def decide_cancellation(attempt: CancellationAttempt) -> Cancellation | Refusal:
-    refusal = cancellation_refusal(attempt)
-    if refusal is not None:
+    if refusal := cancellation_refusal(attempt):
         return refusal
-    booking, kind = attempt.booking, _type(attempt)
+    booking, policy, kind = attempt.booking, attempt.booking.policy, _type(attempt)
+    is_charged = kind == CancellationType.LATE and policy.late_action in _FEE_ACTIONS
     forfeited, returned = _credits(attempt, kind)
+    credits_before = None if attempt.membership is None else attempt.membership.credits_remaining
     return Cancellation(
         cancellation_type=kind,
         cancelled_at=attempt.now,
-        cancelled_by=CANCELLED_BY[attempt.cause],
+        cancelled_by=attempt.cause.by,
         late=kind in (CancellationType.LATE, CancellationType.GRACED),
         cutoff_at=_cutoff_at(attempt),
-        fee=_fee(attempt, kind),
+        fee=policy.late_fee(attempt.studio_currency) if is_charged else None,
         credits_forfeited=forfeited,
         credits_returned=returned,
         membership_id=booking.membership_id,
-        credits_remaining=_credits_after(attempt.membership, returned),
+        credits_remaining=None if credits_before is None else credits_before + returned,
         spot_released=booking.class_spot_id is not None,
-        seat_freed=booking.status in SEAT_HOLDING,
+        seat_freed=booking.status in states.SEAT_HOLDING,
         graced_for_promotion=kind == CancellationType.GRACED and _just_promoted(attempt),
     )
 
@@ -143,11 +129,10 @@ def cancellation_refusal(attempt: CancellationAttempt) -> Refusal | None:
         return first_refusal([Refusal(Code.CLASS_STARTED)])
     if attempt.cause == CancellationCause.WAITLIST_EXPIRED and booking.status != BookingStatus.WAITLISTED:
         return Refusal(Code.INVALID_TRANSITION, {"from": str(booking.status), "to": str(BookingStatus.CANCELLED)})
-    return booking_transition_refusal(booking.status, BookingStatus.CANCELLED)
+    return states.booking_transition_refusal(booking.status, BookingStatus.CANCELLED)
 
 
 def class_cancellation_refusal(class_: ClassFacts, now: datetime) -> Refusal | None:
-    """Refuse to cancel a class that is cancelled or over."""
     if class_.status == ClassStatus.CANCELLED:
         return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
     return Refusal(Code.CLASS_STARTED, {"ended_at": instant_text(class_.end_time)}) if now >= class_.end_time else None
@@ -155,11 +140,11 @@ def class_cancellation_refusal(class_: ClassFacts, now: datetime) -> Refusal | N
 
 def is_cancelled_with_class(status: BookingStatus, class_: ClassFacts, now: datetime) -> bool:
     """Return whether a live booking is cancelled if its class is cancelled now; attendance is kept."""
-    return status in ATTENDABLE or now < class_.start_time
+    return status in states.ATTENDABLE or now < class_.start_time
 
 
 class Receipt(NamedTuple):
-    """What a cancellation that was made has, and a preview has not."""
+    """The fields that are set only once a cancellation is stored."""
 
     id: UUID | None = None
     reason: str | None = None
@@ -172,9 +157,8 @@ PREVIEW = Receipt()
 def receipt_json(
     booking: BookingFacts, cancellation: Cancellation, receipt: Receipt = PREVIEW, *, promoted: bool = False
 ) -> dict[str, Any]:
-    """Return the receipt of a cancellation, or its preview: nothing is cancelled yet, so that has no id, no
-    ``cancelled_at`` and no purchase."""
-    done = receipt.id is not None
+    """Return the receipt of a cancellation, or its preview, which has no id, ``cancelled_at`` or purchase."""
+    done, fee = receipt.id is not None, cancellation.fee
     return {
         "id": _text(receipt.id),
         "object": "booking_cancellation",
@@ -188,7 +172,13 @@ def receipt_json(
         "cancellation_type": str(cancellation.cancellation_type),
         "late": cancellation.late,
         "cutoff_at": instant_text(cancellation.cutoff_at),
-        "late_fee": _fee_json(cancellation.fee, receipt.purchase_id),
+        "late_fee": fee
+        and {
+            "amount": fee.amount,
+            "currency": fee.currency,
+            "status": "pending",
+            "purchase_id": _text(receipt.purchase_id),
+        },
         "credit_forfeited": cancellation.credits_forfeited > 0,
         "credits_forfeited": cancellation.credits_forfeited,
         "credits_returned": cancellation.credits_returned,
@@ -201,13 +191,14 @@ def receipt_json(
 
 
 def _type(attempt: CancellationAttempt) -> CancellationType:
-    if attempt.cause != CancellationCause.PARTNER:
-        return _TYPE_BY_CAUSE[attempt.cause]
+    if attempt.cause.type is not None:
+        return attempt.cause.type
     if attempt.booking.status == BookingStatus.WAITLISTED:
         return CancellationType.WAITLIST_LEFT
     if attempt.now <= _cutoff_at(attempt):
         return CancellationType.STANDARD
-    return CancellationType.GRACED if _is_graced(attempt) else CancellationType.LATE
+    is_graced = _just_promoted(attempt) or attempt.late_cancels < attempt.booking.policy.free_late_cancels
+    return CancellationType.GRACED if is_graced else CancellationType.LATE
 
 
 def _cutoff_at(attempt: CancellationAttempt) -> datetime:
@@ -215,19 +206,9 @@ def _cutoff_at(attempt: CancellationAttempt) -> datetime:
     return attempt.booking.policy.cancellation_cutoff_at(attempt.class_.start_time)
 
 
-def _is_graced(attempt: CancellationAttempt) -> bool:
-    return _just_promoted(attempt) or attempt.late_cancels < attempt.booking.policy.free_late_cancels
-
-
 def _just_promoted(attempt: CancellationAttempt) -> bool:
     promoted_at, grace = attempt.booking.promoted_at, attempt.booking.policy.promotion_grace_minutes
     return promoted_at is not None and grace > 0 and attempt.now - promoted_at <= timedelta(minutes=grace)
-
-
-def _fee(attempt: CancellationAttempt, kind: CancellationType) -> LateFee | None:
-    policy = attempt.booking.policy
-    charged = kind == CancellationType.LATE and policy.late_action in _FEE_ACTIONS
-    return policy.late_fee(attempt.studio_currency) if charged else None
 
 
 def _credits(attempt: CancellationAttempt, kind: CancellationType) -> tuple[int, int]:
@@ -236,18 +217,6 @@ def _credits(attempt: CancellationAttempt, kind: CancellationType) -> tuple[int,
     taken = attempt.booking.credits_taken if counted else 0
     forfeits = kind == CancellationType.LATE and attempt.booking.policy.late_action in _FORFEIT_ACTIONS
     return (taken, 0) if forfeits else (0, taken)
-
-
-def _credits_after(membership: MembershipFacts | None, returned: int) -> int | None:
-    if membership is None or membership.credits_remaining is None:
-        return None
-    return membership.credits_remaining + returned
-
-
-def _fee_json(fee: LateFee | None, purchase_id: UUID | None) -> dict[str, object] | None:
-    if fee is None:
-        return None
-    return {"amount": fee.amount, "currency": fee.currency, "status": "pending", "purchase_id": _text(purchase_id)}
 
 
 def _text(value: UUID | None) -> str | None:

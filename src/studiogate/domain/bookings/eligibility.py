@@ -30,8 +30,6 @@ from studiogate.domain.bookings.states import BookingStatus, ClassStatus
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
-# Spots: which one a booking gets, and why a requested one is refused.
-#
 # - In a class without spots, any ``class_spot_id`` is ``spot_not_found``.
 # - The rules apply to a booking that takes a seat, and not if no seat is open. A waitlisted booking holds no spot: the
 #   requested one is not stored, and promotion assigns one that is free at that time.
@@ -64,8 +62,7 @@ def free_spots(spots: Iterable[SpotFacts]) -> list[SpotFacts]:
 
 
 def natural_order(label: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key in which numbers compare by length, then by digits. They are not converted to integers, so
-    labels can have any length."""
+    """Return a sort key in which numbers compare by length, then by digits, so that labels can have any length."""
     return tuple(_part(part) for part in _DIGITS.split(label.casefold()))
 
 
@@ -122,7 +119,6 @@ def decide_booking(attempt: Attempt) -> BookingDecision:
 
 
 def judge_booking(attempt: Attempt) -> Judgement:
-    """Judge a booking by all rules."""
     return _judge(attempt, LIMIT_AND_SEAT_RULES)
 
 
@@ -138,8 +134,7 @@ def accept_booking(attempt: Attempt, membership: MembershipFacts | None) -> Book
 
 
 def judge_promotion(attempt: Attempt) -> Judgement:
-    """Judge a promotion by the rules on class and member except the booking window, which applied when the member
-    joined. The promotion itself handles the seat and its spot."""
+    """Judge a promotion: without the booking window, which applied on joining, and without seat and spot."""
     return _judge(attempt, LIMIT_RULES, PROMOTION_RULES)
 
 
@@ -173,16 +168,8 @@ def _failing(rules: Sequence[Rule], attempt: Attempt) -> list[Refusal]:
     return [refusal for rule in rules if (refusal := rule(attempt)) is not None]
 
 
-def _cancelled(attempt: Attempt) -> Refusal | None:
-    return Refusal(Code.CLASS_CANCELLED) if attempt.class_.status == ClassStatus.CANCELLED else None
-
-
-def _not_visible(attempt: Attempt) -> Refusal | None:
-    return None if attempt.class_.visible else Refusal(Code.CLASS_NOT_BOOKABLE)
-
-
-def _started(attempt: Attempt) -> Refusal | None:
-    return Refusal(Code.CLASS_STARTED) if attempt.now >= attempt.class_.start_time else None
+def _if(code: Code, holds: Callable[[Attempt], bool]) -> Rule:
+    return lambda attempt: Refusal(code) if holds(attempt) else None
 
 
 def _window_not_open(attempt: Attempt) -> Refusal | None:
@@ -203,12 +190,6 @@ def _already_there(attempt: Attempt) -> Refusal | None:
         return None
     waits = live.status == BookingStatus.WAITLISTED
     return Refusal(Code.ALREADY_WAITLISTED if waits else Code.ALREADY_BOOKED, {"booking_id": str(live.id)})
-
-
-def _erased_or_suspended(attempt: Attempt) -> Refusal | None:
-    if attempt.member.erased:
-        return Refusal(Code.MEMBER_ERASED)
-    return Refusal(Code.MEMBER_SUSPENDED) if attempt.member.suspended else None
 
 
 def _waiver_missing(attempt: Attempt) -> Refusal | None:
@@ -255,13 +236,14 @@ def _no_seat(attempt: Attempt) -> Refusal | None:
 
 
 FIRST_RULES: tuple[Rule, ...] = (
-    _cancelled,
-    _not_visible,
-    _started,
+    _if(Code.CLASS_CANCELLED, lambda attempt: attempt.class_.status == ClassStatus.CANCELLED),
+    _if(Code.CLASS_NOT_BOOKABLE, lambda attempt: not attempt.class_.visible),
+    _if(Code.CLASS_STARTED, lambda attempt: attempt.now >= attempt.class_.start_time),
     _window_not_open,
     _window_closed,
     _already_there,
-    _erased_or_suspended,
+    _if(Code.MEMBER_ERASED, lambda attempt: attempt.member.erased),
+    _if(Code.MEMBER_SUSPENDED, lambda attempt: attempt.member.suspended and not attempt.member.erased),
     _waiver_missing,
 )
 PROMOTION_RULES = tuple(rule for rule in FIRST_RULES if rule not in (_window_not_open, _window_closed))

@@ -9,10 +9,9 @@ planned cancellation has no end in this sense: it can be charged for any class.
 
 A membership is paused while its status is ``paused``. An active membership whose scheduled pause has begun and not
 ended counts as paused too, because housekeeping may be a minute behind. One that ``is_behind`` is brought up to date
-before anything is decided on it.
-"""
+before anything is decided on it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID
@@ -49,18 +48,22 @@ def choose_entitlement(
     memberships: Sequence[MembershipFacts], class_: ClassFacts, now: datetime
 ) -> MembershipFacts | Refusal:
     """Return the membership to charge: unlimited first, then the credits that expire first (no end last), then by id.
-
-    The four refusals are mutually exclusive. A paused membership is reported only if there is no usable one at all.
-    """
+    The four refusals are mutually exclusive. A paused membership is reported only if there is no usable one at all."""
     usable = [m for m in memberships if is_usable(m, now)]
     if not usable:
-        return Refusal(_without_usable(memberships, class_, now))
+        # The period is ignored: a pause usually moves its end.
+        paused = any(is_paused(m, now) and covers(m, class_) for m in memberships)
+        return Refusal(Code.MEMBERSHIP_PAUSED if paused else Code.NO_ACTIVE_MEMBERSHIP)
     fitting = [m for m in usable if covers(m, class_)]
     covering = [m for m in fitting if reaches(m, class_)]
     if not covering:
-        return _not_valid(fitting)
+        ends = [end for m in fitting if (end := ends_at(m)) is not None]
+        details = {"membership_ends_at": instant_text(max(ends))} if ends else {}
+        return Refusal(Code.MEMBERSHIP_NOT_VALID_FOR_CLASS, details)
     unspent = [m for m in covering if not is_spent(m)]
-    return min(unspent, key=_preference) if unspent else Refusal(Code.INSUFFICIENT_CREDITS)
+    if not unspent:
+        return Refusal(Code.INSUFFICIENT_CREDITS)
+    return min(unspent, key=lambda m: (m.credits_remaining is not None, m.current_period_end or _NEVER, m.id))
 
 
 def is_paused(membership: MembershipFacts, now: datetime) -> bool:
@@ -79,8 +82,7 @@ def is_usable(membership: MembershipFacts, now: datetime) -> bool:
 
 
 def is_behind(membership: MembershipFacts, now: datetime) -> bool:
-    """Return whether the membership is usable again once what is due is applied: its period is over and it renews
-    itself, or its pause is over."""
+    """Return whether the membership is usable once what is due is applied: a renewal, or the end of its pause."""
     if membership.status == MembershipStatus.PAUSED:
         return membership.pause_ends_at is not None and membership.pause_ends_at <= now
     end, cancelled = membership.current_period_end, membership.cancel_at
@@ -96,7 +98,6 @@ def ends_at(membership: MembershipFacts) -> datetime | None:
 
 
 def reaches(membership: MembershipFacts, class_: ClassFacts) -> bool:
-    """Return whether the membership is still valid when the class starts."""
     end = ends_at(membership)
     has_no_end = _renews(membership) and membership.cancel_at is None
     return end is None or has_no_end or class_.start_time < end
@@ -124,20 +125,3 @@ def credits_of(membership: MembershipFacts | None) -> int:
 
 def _within(value: UUID | None, limit: Collection[UUID]) -> bool:
     return not limit or value in limit
-
-
-def _not_valid(fitting: Sequence[MembershipFacts]) -> Refusal:
-    """Return the refusal, with the latest end among the memberships that cover the class, if there are any."""
-    ends = [end for m in fitting if (end := ends_at(m)) is not None]
-    return Refusal(Code.MEMBERSHIP_NOT_VALID_FOR_CLASS, {"membership_ends_at": instant_text(max(ends))} if ends else {})
-
-
-def _without_usable(memberships: Iterable[MembershipFacts], class_: ClassFacts, now: datetime) -> Code:
-    """Return ``membership_paused`` if a paused membership covers the class, else ``no_active_membership``. The period
-    is ignored: a pause usually moves its end."""
-    paused = any(is_paused(m, now) and covers(m, class_) for m in memberships)
-    return Code.MEMBERSHIP_PAUSED if paused else Code.NO_ACTIVE_MEMBERSHIP
-
-
-def _preference(membership: MembershipFacts) -> tuple[bool, datetime, UUID]:
-    return membership.credits_remaining is not None, membership.current_period_end or _NEVER, membership.id

@@ -1,8 +1,6 @@
 """The input of the rules, read while holding the class's lock and passed as a whole. Every instant is UTC.
 
-All types are named tuples: a dozen are created per booking while other requests wait for the class, and a frozen
-dataclass takes many times as long to create.
-"""
+All types are named tuples: a dozen are created per booking, and a frozen dataclass takes many times as long."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -59,8 +57,6 @@ class MembershipFacts(NamedTuple):
 
 
 class LiveBooking(NamedTuple):
-    """The member's booking in this class that is not cancelled."""
-
     id: UUID
     status: BookingStatus
 
@@ -71,8 +67,7 @@ class MemberFacts(NamedTuple):
     ``waiver_submitted``: the policy's ``waiver_form_id`` has been submitted (irrelevant if the policy has none).
     ``bookings_that_day``: the number of SEAT_HOLDING bookings in OTHER classes that start within ``local_day_bounds``
     of this class's start in the studio's timezone. ``overlapping``: an OCCUPYING booking in ANOTHER class ``overlaps``
-    this one. Both exclude this class: a booking in it is ``live_booking`` and has its own codes.
-    """
+    this one. Both exclude this class: a booking in it is ``live_booking`` and has its own codes."""
 
     id: UUID
     suspended: bool
@@ -98,11 +93,8 @@ class BookingRequest(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One attempt to book: everything that the rules examine.
-
-    ``seats_open`` is ``seats_open_to_newcomers``, not the class's ``available_count``: a free seat may be reserved
-    for a waiting member.
-    """
+    """One attempt to book: everything that the rules examine. ``seats_open`` is ``seats_open_to_newcomers``, not the
+    class's ``available_count``: a free seat may be reserved for a waiting member."""
 
     class_: ClassFacts
     policy: Policy
@@ -138,11 +130,8 @@ class WaitingEntry(NamedTuple):
 
 
 class BookingFacts(NamedTuple):
-    """A booking about to be cancelled, with its frozen policy.
-
-    ``credits_taken`` is 1 if it took a credit, 0 with an unlimited membership, without one, and while waitlisted.
-    ``cancellation_id`` is the id of the receipt if the booking is already cancelled.
-    """
+    """A booking about to be cancelled, with its frozen policy. ``credits_taken`` is 0 or 1; ``cancellation_id`` is the
+    id of the receipt if it is already cancelled."""
 
     id: UUID
     class_id: UUID

@@ -6,21 +6,15 @@
   that waiting members were promised, a spot that is taken or unknown, a cancelled class. Nobody joins the waitlist of a
   class that has started: it has ended.
 - A booking whose entitlement was overridden takes no credit, unless it replaces a booking that had taken one (a move):
-  then it takes the credit that this one returned.
-"""
+  then it takes the credit that this one returned."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.domain.bookings.eligibility import (
-    BookingDecision,
-    Outcome,
-    accept_booking,
-    judge_booking,
-)
+from studiogate.domain.bookings import eligibility
 from studiogate.domain.bookings.entitlement import is_spent
-from studiogate.domain.bookings.facts import Attempt, MembershipFacts
+from studiogate.domain.bookings.facts import Attempt
 from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 
@@ -47,9 +41,7 @@ OVERRIDABLE = ENTITLEMENT | {
 
 
 class StaffDecision(NamedTuple):
-    """The decision, and the rules that were overridden for it."""
-
-    decision: BookingDecision
+    decision: eligibility.BookingDecision
     overridden: tuple[Code, ...] = ()
 
 
@@ -61,7 +53,6 @@ class Override(NamedTuple):
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """Return what is wrong with the reason."""
         if self.reason is None:
             return (Fault(("reason",), "missing", "An override needs a reason."),) if self.wanted else ()
         wrong = reason_fault(self.reason)
@@ -72,17 +63,17 @@ NO_OVERRIDE = Override()
 
 
 def decide_staff_booking(attempt: Attempt, override: Override, returned_to: UUID | None = None) -> StaffDecision:
-    """Return the decision on a booking by staff. ``returned_to`` is the membership to which the booking that this one
-    replaces has returned its credit."""
-    judgement = judge_booking(attempt)
+    """Decide a booking by staff. ``returned_to`` got the credit of the booking that this one replaces."""
+    judgement = eligibility.judge_booking(attempt)
     binding = binding_reasons(judgement.reasons, override, waits=attempt.would_wait)
     if binding:
-        return StaffDecision(BookingDecision(Outcome.REFUSED, binding))
+        return StaffDecision(eligibility.BookingDecision(eligibility.Outcome.REFUSED, binding))
     codes = tuple(reason.code for reason in judgement.reasons)
     membership = judgement.membership
     if membership is None and not ENTITLEMENT.isdisjoint(codes):
-        membership = _with_credit(attempt.member.memberships, returned_to)
-    return StaffDecision(accept_booking(attempt, membership), codes)
+        returned = (each for each in attempt.member.memberships if each.id == returned_to and not is_spent(each))
+        membership = next(returned, None)
+    return StaffDecision(eligibility.accept_booking(attempt, membership), codes)
 
 
 def binding_reasons(reasons: Sequence[Refusal], override: Override, *, waits: bool = False) -> tuple[Refusal, ...]:
@@ -94,15 +85,10 @@ def binding_reasons(reasons: Sequence[Refusal], override: Override, *, waits: bo
 
 
 def can_override(codes: Iterable[str], *, waits: bool) -> bool:
-    """Return whether an override makes a booking possible that is refused for these reasons. ``waits``: it joins the
-    waitlist, so that a full class does not refuse it."""
+    """Return whether an override makes such a booking possible. ``waits``: a full class does not refuse it."""
     standing = set(codes) - {Code.CLASS_FULL} if waits else set(codes)
     return bool(standing) and standing <= _overridable(waits)
 
 
 def _overridable(waits: bool) -> frozenset[Code]:
     return OVERRIDABLE - {Code.CLASS_STARTED} if waits else OVERRIDABLE
-
-
-def _with_credit(memberships: Sequence[MembershipFacts], returned_to: UUID | None) -> MembershipFacts | None:
-    return next((each for each in memberships if each.id == returned_to and not is_spent(each)), None)

@@ -38,9 +38,7 @@ class LateFee:
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The members of the contract's policy table. Resolved once, then frozen on the booking and in its receipt.
-
-    ``late_fee_currency`` None means the studio's currency; ``in_currency`` fills it in before a policy is frozen.
-    """
+    ``late_fee_currency`` None means the studio's currency; ``in_currency`` fills it in before a policy is frozen."""
 
     require_entitlement: bool = True
     booking_opens_minutes_before: int | None = None
@@ -61,8 +59,7 @@ class Policy:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Policy":
-        """Read validated members. Absent ones get their default and unknown ones are ignored, so that a policy frozen
-        by an older or a newer release can be read."""
+        """Read validated members. Other releases have others: absent ones get defaults, unknown ones are ignored."""
         return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
 
     def as_json(self) -> Mapping[str, object]:
@@ -75,7 +72,6 @@ class Policy:
         return minutes_before(start, self.booking_opens_minutes_before)
 
     def booking_closes_at(self, start: datetime) -> datetime:
-        """Return the first instant at which booking is no longer possible."""
         return minutes_before(start, self.booking_closes_minutes_before)
 
     def cancellation_cutoff_at(self, start: datetime) -> datetime:
@@ -121,11 +117,8 @@ def _read(name: str, value: Any) -> Any:
 @lru_cache(maxsize=1000)
 def _serialized_once(policy: Policy) -> Mapping[str, object]:
     """Return a policy as JSON members. Cached: many bookings share a policy, and each of their receipts contains it."""
-    return {name: _written(getattr(policy, name)) for name in POLICY_MEMBERS}
-
-
-def _written(value: object) -> object:
-    return str(value) if isinstance(value, UUID | StrEnum) else value
+    members = ((name, getattr(policy, name)) for name in POLICY_MEMBERS)
+    return {name: str(value) if isinstance(value, UUID | StrEnum) else value for name, value in members}
 
 
 def resolve_policy(
@@ -134,10 +127,8 @@ def resolve_policy(
     class_type: Mapping[str, object] | None = None,
     class_: Mapping[str, object] | None = None,
 ) -> Policy:
-    """Resolve the policy member by member: the class overrides the class type, then the location, then the studio.
-
-    A member that is present overrides the outer level even if it is null: null is a setting ("no limit").
-    """
+    """Resolve the policy member by member: the class overrides the class type, then the location, then the studio. A
+    member that is present overrides the outer level even if it is null: null is a setting ("no limit")."""
     return Policy.from_json({**(studio or {}), **(location or {}), **(class_type or {}), **(class_ or {})})
 
 
@@ -150,17 +141,17 @@ _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.([0-9]{1,4}))?")
 
 
 def policy_faults(override: Mapping[str, object], studio_currency: str = "USD") -> list[tuple[str, str]]:
-    """Return every invalid member with a message, in the mapping's order.
-
-    ``studio_currency`` determines the decimals of ``late_fee_amount`` if the mapping has no ``late_fee_currency``.
-    """
-    checks = {**_CHECKS, "late_fee_amount": _amount_in(_currency_of(override, studio_currency))}
-    found = ((member, checks.get(member, _unknown)(value)) for member, value in override.items())
+    """Return every invalid member with a message, in the mapping's order. ``studio_currency`` determines the decimals
+    of ``late_fee_amount`` if the mapping has no ``late_fee_currency``."""
+    own = override.get("late_fee_currency")
+    # Of a currency that is wrong itself, the decimals are not known.
+    currency = studio_currency if own is None else str(own) if is_currency(own) else None
+    checks = {**_CHECKS, "late_fee_amount": _amount_in(currency)}
+    found = ((member, checks[member](value) if member in checks else _UNKNOWN) for member, value in override.items())
     return [(member, message) for member, message in found if message is not None]
 
 
-def _unknown(_value: object) -> str:
-    return "is not a member of the policy"
+_UNKNOWN = "is not a member of the policy"
 
 
 def _or_null(inner: Check) -> Check:
@@ -173,18 +164,6 @@ def _or_null(inner: Check) -> Check:
 
 def _currency(value: object) -> str | None:
     return None if is_currency(value) else "must be a currency code of three capital letters"
-
-
-def _uuid(value: object) -> str | None:
-    return None if parse_id(value) else "must be a uuid"
-
-
-def _currency_of(override: Mapping[str, object], studio_currency: str) -> str | None:
-    """Return the currency of the amount, or None if the mapping's own is invalid, which is reported separately."""
-    own = override.get("late_fee_currency")
-    if own is None:
-        return studio_currency
-    return str(own) if is_currency(own) else None
 
 
 def _amount_in(currency: str | None) -> Check:
@@ -217,5 +196,5 @@ _CHECKS: Mapping[str, Check] = {
     "promotion_grace_minutes": _minutes,
     "max_bookings_per_day": _or_null(_count),
     "allow_overlapping": boolean,
-    "waiver_form_id": _or_null(_uuid),
+    "waiver_form_id": _or_null(lambda value: None if parse_id(value) else "must be a uuid"),
 }

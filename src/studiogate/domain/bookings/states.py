@@ -146,10 +146,8 @@ BY_THE_CLOCK = (ClassStatus.SCHEDULED, ClassStatus.IN_PROGRESS, ClassStatus.COMP
 def unannounced_status(
     announced: ClassStatus, stored: ClassStatus, start: datetime, end: datetime, now: datetime
 ) -> ClassStatus | None:
-    """Return the status that a class has reached since ``announced``, or None if it has reached no later one.
-
-    Statuses only advance: a transaction that waited for a later one may see a status beyond its own ``now``.
-    """
+    """Return the status that a class has reached since ``announced``, or None if it has reached no later one. Statuses
+    only advance: a transaction that waited for a later one may see a status beyond its own ``now``."""
     current = class_status(stored, start, end, now)
     if current == ClassStatus.CANCELLED or BY_THE_CLOCK.index(current) <= BY_THE_CLOCK.index(announced):
         return None

@@ -13,26 +13,17 @@
   unexpected promotion shortly before the class, and staff can ask the member.
 - An entry that fails is skipped with the first failing code; entries after the last free seat are not examined.
 - Promotion assigns a spot in both spot modes. With none left, ``optional`` promotes without one and ``required``
-  skips with ``spot_required``.
-"""
+  skips with ``spot_required``."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from studiogate.domain.bookings import facts
 from studiogate.domain.bookings.eligibility import first_refusal, free_spots, judge_promotion, spot_fault
 from studiogate.domain.bookings.entitlement import credits_of
-from studiogate.domain.bookings.facts import (
-    Attempt,
-    BookingRequest,
-    ClassFacts,
-    MemberFacts,
-    MembershipFacts,
-    SpotFacts,
-    SpotSelectionMode,
-    WaitingEntry,
-)
+from studiogate.domain.bookings.facts import ClassFacts, SpotFacts, WaitingEntry
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, binding_reasons
 from studiogate.domain.bookings.policy import Policy, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal
@@ -42,7 +33,7 @@ from studiogate.domain.refusals import Code, Refusal
 class Promote:
     """``overridden`` are the rules that staff overrode for it."""
 
-    membership: MembershipFacts | None
+    membership: facts.MembershipFacts | None
     class_spot_id: UUID | None
     credits_taken: int
     overridden: tuple[Code, ...] = ()
@@ -70,8 +61,7 @@ class PromotionStep:
 def plan_promotions(
     class_: ClassFacts, policy: Policy, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
 ) -> list[PromotionStep]:
-    """Return what to do with each entry considered for a free seat; empty unless the mode is ``auto`` and the cutoff
-    has not passed."""
+    """Return what to do with each entry considered for a free seat; empty unless in ``auto`` mode before the cutoff."""
     if policy.waitlist_mode != WaitlistMode.AUTO or not promotion_is_open(class_, policy, now):
         return []
     return _walk(class_, entries, spots, now)
@@ -106,11 +96,9 @@ def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFa
     attempt = _attempt(class_, entry, now)
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
     judgement = judge_promotion(attempt)
-    reasons = judgement.reasons + _without_spot(class_.spot_selection_mode, spot_id)
-    if reasons:
-        return Skip(reasons)
-    membership = judgement.membership
-    return Promote(membership, spot_id, credits_of(membership))
+    fault = None if spot_id else spot_fault(class_.spot_selection_mode, (), None)
+    reasons = (*judgement.reasons, fault) if fault else judgement.reasons
+    return Skip(reasons) if reasons else Promote(judgement.membership, spot_id, credits_of(judgement.membership))
 
 
 def decide_staff_promotion(
@@ -123,8 +111,7 @@ def decide_staff_promotion(
     verdict = try_promotion(class_, entry, free, now)
     if isinstance(verdict, Promote):
         return verdict
-    refusal = first_refusal(binding_reasons(verdict.reasons, override))
-    if refusal is not None:
+    if refusal := first_refusal(binding_reasons(verdict.reasons, override)):
         return refusal
     membership = judge_promotion(_attempt(class_, entry, now)).membership
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
@@ -135,8 +122,7 @@ def decide_staff_promotion(
 def _walk(
     class_: ClassFacts, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
 ) -> list[PromotionStep]:
-    """Judge entries in order until no seat is free, using up seats and spots. Credits need no tracking: every entry
-    belongs to a different member."""
+    """Judge entries in order until no seat is free. Credits need no tracking: each entry has another member."""
     steps: list[PromotionStep] = []
     seats, free = class_.available_count, free_spots(spots)
     for entry in sorted(entries, key=lambda entry: entry.position):
@@ -149,17 +135,8 @@ def _walk(
     return steps
 
 
-def _attempt(class_: ClassFacts, entry: WaitingEntry, now: datetime) -> Attempt:
-    member = _apart_from_own_booking(entry.member, entry.booking_id)
-    return Attempt(class_, entry.policy, member, BookingRequest(), spots=(), seats_open=1, now=now)
-
-
-def _apart_from_own_booking(member: MemberFacts, booking_id: UUID) -> MemberFacts:
-    if member.live_booking is None or member.live_booking.id != booking_id:
-        return member
-    return member._replace(live_booking=None)
-
-
-def _without_spot(mode: SpotSelectionMode | None, spot_id: UUID | None) -> tuple[Refusal, ...]:
-    fault = None if spot_id else spot_fault(mode, (), None)
-    return (fault,) if fault else ()
+def _attempt(class_: ClassFacts, entry: WaitingEntry, now: datetime) -> facts.Attempt:
+    member, live = entry.member, entry.member.live_booking
+    if live is not None and live.id == entry.booking_id:
+        member = member._replace(live_booking=None)
+    return facts.Attempt(class_, entry.policy, member, facts.BookingRequest(), spots=(), seats_open=1, now=now)

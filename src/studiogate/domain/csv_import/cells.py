@@ -8,35 +8,12 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
 from studiogate.domain.csv_import import formats
-from studiogate.domain.csv_import.formats import (
-    DateFormat,
-    Written,
-    WrongCellError,
-    instant,
-    read_clock,
-    read_date,
-    shown,
-)
+from studiogate.domain.csv_import.formats import DateFormat, Written, WrongCellError, shown
 from studiogate.domain.csv_import.kinds import FieldType, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.fields.catalog import PRICES
 from studiogate.domain.fields.readers import Reader, Setting, WrongValueError
 from studiogate.domain.studio_file.sections import SECTION_BY_NAME
-
-NOUNS = {
-    "location": "location",
-    "room": "room",
-    "class_type": "class type",
-    "instructor": "instructor",
-    "product": "product",
-}
-COMMANDS = {
-    "location": "location",
-    "room": "room",
-    "class_type": "class-type",
-    "instructor": "instructor",
-    "product": "product",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +22,7 @@ class Named:
 
     kind: str
     id: str
-    names: tuple[str, ...]
+    names: Sequence[str]
     location_id: str | None = None
     timezone: str | None = None
 
@@ -75,10 +52,11 @@ class Directory:
         chosen = {each.id: each for each in (exact if len(exact) == 1 else found)}
         if len(chosen) == 1:
             return next(iter(chosen.values()))
+        noun = kind.replace("_", " ")
         if not chosen:
-            how = f"`studiogate {COMMANDS[kind]} list --studio SLUG` shows those of the studio"
-            raise WrongCellError(f"there is no {NOUNS[kind]} {shown(text)}: {how}")
-        raise WrongCellError(f"{len(chosen)} {NOUNS[kind]}s are named {shown(text)}: rename one of them")
+            how = f"`studiogate {kind.replace('_', '-')} list --studio SLUG` shows those of the studio"
+            raise WrongCellError(f"there is no {noun} {shown(text)}: {how}")
+        raise WrongCellError(f"{len(chosen)} {noun}s are named {shown(text)}: rename one of them")
 
 
 def directory(setting: Setting, rows: Iterable[Named]) -> Directory:
@@ -116,17 +94,14 @@ class CellReader:
         """Return the value of a cell or a default, for a row in this currency or else the studio's."""
         if isinstance(given, str) and self._meanings:
             given = self._meanings.get(given.casefold(), given)
-        if isinstance(given, str):
-            given = self._parsed(given, currency)
+        if isinstance(given, str) and self._decimal is not None:
+            given = formats.read_amount(given, self._decimal, currency or self._setting.currency)
+        elif isinstance(given, str) and self._parse:
+            given = self._parse(given)
         if self._check is None:
             return given
         checked = check(self._check, given, self._setting)
         return checked if self._normalized else given
-
-    def _parsed(self, text: str, currency: str | None) -> object:
-        if self._decimal is not None:
-            return formats.read_amount(text, self._decimal, currency or self._setting.currency)
-        return self._parse(text) if self._parse else text
 
 
 def check(reader: Reader, value: object, setting: Setting) -> object:
@@ -156,22 +131,22 @@ def _parser(type_: FieldType, name: str, mapping: ColumnMapping, zone: ZoneInfo)
 
 # The times of a class, from one to four cells: date, start, end and duration, in the location's time zone.
 
-Formats = Mapping[str, Sequence[DateFormat]]
+Dates = Mapping[str, Sequence[DateFormat]]
 
 
-def class_times(cells: Mapping[str, Any], formats: Formats, zone: ZoneInfo) -> dict[str, str]:
+def class_times(cells: Mapping[str, Any], dates: Dates, zone: ZoneInfo) -> dict[str, str]:
     """Return ``start_time`` and ``end_time`` as far as the cells give them.
 
     With a date of its own, the start and the end are times of day. An end that is not after the start is on the
     following day. A start without an end needs a duration.
     """
-    written = _start(cells, formats)
+    written = _start(cells, dates)
     if written is None:
         return {}
     if written.clock is None:
         raise WrongCellError("has no time of day")
-    start = instant(written, zone)
-    end = _end(cells, formats, written, zone)
+    start = formats.instant(written, zone)
+    end = _end(cells, dates, written, zone)
     if end is None and cells.get("duration_minutes") is not None:
         minutes = int(cells["duration_minutes"])
         if not 1 <= minutes <= MAX_CLASS_MINUTES:
@@ -181,21 +156,20 @@ def class_times(cells: Mapping[str, Any], formats: Formats, zone: ZoneInfo) -> d
     return {name: time.astimezone(UTC).isoformat() for name, time in times.items() if time is not None}
 
 
-def _start(cells: Mapping[str, object], formats: Formats) -> Written | None:
+def _start(cells: Mapping[str, object], dates: Dates) -> Written | None:
     day, start = cells.get("date"), cells.get("start_time")
     if day is None:
-        return None if start is None else read_date(str(start), formats["start_time"])
-    if start is None:
-        return read_date(str(day), formats["date"])
-    return Written(read_date(str(day), formats["date"]).day, read_clock(str(start)))
+        return None if start is None else formats.read_date(str(start), dates["start_time"])
+    written = formats.read_date(str(day), dates["date"])
+    return written if start is None else Written(written.day, formats.read_clock(str(start)))
 
 
-def _end(cells: Mapping[str, object], formats: Formats, start: Written, zone: ZoneInfo) -> datetime | None:
+def _end(cells: Mapping[str, object], dates: Dates, start: Written, zone: ZoneInfo) -> datetime | None:
     text = cells.get("end_time")
     if text is None:
         return None
     if cells.get("date") is None:
-        return instant(read_date(str(text), formats["end_time"]), zone)
-    clock = read_clock(str(text))
+        return formats.instant(formats.read_date(str(text), dates["end_time"]), zone)
+    clock = formats.read_clock(str(text))
     following = start.clock is not None and clock <= start.clock
-    return instant(Written(start.day + timedelta(days=following), clock), zone)
+    return formats.instant(Written(start.day + timedelta(days=following), clock), zone)

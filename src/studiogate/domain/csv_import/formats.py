@@ -180,7 +180,9 @@ def read_whole(text: str) -> int:
 
 def _written(match: re.Match[str]) -> Written | None:
     parts = match.groupdict()
-    month = int(parts["month"]) if parts.get("month") else _month(parts.get("name") or "")
+    name = (parts.get("name") or "").lower()
+    named = _MONTHS.index(name) + 1 if name in _MONTHS else 0
+    month = int(parts["month"]) if parts.get("month") else named
     try:
         day = date(int(parts["year"]), month, int(parts["day"]))
     except ValueError:
@@ -189,10 +191,6 @@ def _written(match: re.Match[str]) -> Written | None:
         return Written(day)
     clock = _clock(match)
     return Written(day, clock, _offset(parts.get("offset"))) if clock else None
-
-
-def _month(name: str) -> int:
-    return _MONTHS.index(name.lower()) + 1 if name.lower() in _MONTHS else 0
 
 
 def _clock(match: re.Match[str]) -> time | None:

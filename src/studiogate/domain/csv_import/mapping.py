@@ -50,10 +50,8 @@ class ColumnMapping:
 
 
 def parse_mapping(text: str, name: str, kind: Kind, more_dates: Sequence[str] = ()) -> ColumnMapping:
-    """Read a mapping file. ``name`` is its source unless the file states one; ``more_dates`` are further formats.
-
-    Raises WrongMappingError with all faults.
-    """
+    """Read a mapping file, or raise WrongMappingError with all faults. ``name`` is its source unless the file states
+    one; ``more_dates`` are further formats."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -7,13 +7,13 @@ studio has merged, the row of the one who was kept decides, and the others are s
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from studiogate.domain.csv_import.kinds import EXTERNAL_ID, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.translate import DERIVED
+from studiogate.domain.csv_import.translate import DERIVED, Translated
 
 # Spreadsheets execute a cell that begins like a formula. The reasons quote what the input contains, so such cells get
 # an apostrophe in front of them.
@@ -33,15 +33,9 @@ class Verdict(StrEnum):
 
 def csv_line(cells: Sequence[object]) -> str:
     """Return one line of a CSV file, quoted where needed and safe to open in a spreadsheet."""
-    return ",".join(_cell("" if cell is None else str(cell)) for cell in cells) + "\r\n"
-
-
-def _cell(text: str) -> str:
-    if text.startswith(_FORMULA):
-        text = "'" + text
-    if _SPECIAL.search(text):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    texts = ("" if cell is None else str(cell) for cell in cells)
+    safe = ("'" + text if text.startswith(_FORMULA) else text for text in texts)
+    return ",".join('"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text for text in safe) + "\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +64,6 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A translated row as it was staged."""
-
-    line: int
-    external_id: str | None
-    key: str | None
-    member: str | None
-    member_email: str | None
-    values: dict[str, Any]
-    defaults: dict[str, object]
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
     """Either a verdict with its reason, or the row to import: its fields, and its id unless it is new."""
 
@@ -97,10 +78,13 @@ def _fault(field: str, reason: str) -> Decision:
     return Decision(Verdict.FAULT, field, reason)
 
 
-def decide(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision:
+def decide(row: Translated, facts: Facts, mapping: ColumnMapping) -> Decision:
     kind = mapping.kind
     if row.external_id is not None and facts.first_line not in (None, row.line):
-        return _repeated(row, facts, mapping)
+        derived = row.external_id.startswith(DERIVED)
+        reason = f"is the same row as line {facts.first_line}" if derived else f"is also in line {facts.first_line}"
+        verdict = Verdict.SKIPPED if mapping.repeated == "skip" else Verdict.FAULT
+        return Decision(verdict, "" if derived else EXTERNAL_ID, reason)
     if facts.known_id is not None and not facts.known_exists:
         return Decision(Verdict.SKIPPED, EXTERNAL_ID, f"the {kind.noun} was removed or erased after an earlier import")
     if facts.known_own_id not in (None, row.external_id):
@@ -118,14 +102,7 @@ def decide(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision:
     return Decision(row_id=row_id, values=values) if row_id else _new(row, kind, values)
 
 
-def _repeated(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision:
-    derived = row.external_id is not None and row.external_id.startswith(DERIVED)
-    reason = f"is the same row as line {facts.first_line}" if derived else f"is also in line {facts.first_line}"
-    verdict = Verdict.SKIPPED if mapping.repeated == "skip" else Verdict.FAULT
-    return Decision(verdict, "" if derived else EXTERNAL_ID, reason)
-
-
-def _shared(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision | None:
+def _shared(row: Translated, facts: Facts, mapping: ColumnMapping) -> Decision | None:
     """Return what becomes of a row whose key belongs to somebody else, in the file or in the studio."""
     key = mapping.kind.key
     if key is None or row.key is None:
@@ -144,7 +121,7 @@ def _shared(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision | None:
     return _without_email(row, facts, mapping, reason)
 
 
-def _same(row: Row, facts: Facts, kind: Kind) -> bool:
+def _same(row: Translated, facts: Facts, kind: Kind) -> bool:
     """Return whether the stored row with this key is the one that the row is about."""
     if facts.known_id is not None or facts.owner_external_id not in (None, row.external_id):
         return False
@@ -154,28 +131,21 @@ def _same(row: Row, facts: Facts, kind: Kind) -> bool:
     return not given or not facts.owner_name or given == facts.owner_name.strip().casefold()
 
 
-def _without_email(row: Row, facts: Facts, mapping: ColumnMapping, reason: str) -> Decision:
-    """Import a family's further members without the email; a lead is nobody without it."""
+def _without_email(row: Translated, facts: Facts, mapping: ColumnMapping, reason: str) -> Decision:
+    """Import a family's further members without the email. A lead requires one."""
     if mapping.kind.name == "leads":
         return Decision(Verdict.SKIPPED, "email", reason)
     if row.external_id is None:
         return _fault("email", f"{reason}, and the row has no external id")
     values = {name: value for name, value in row.values.items() if name != "email"}
-    decided = (
-        Decision(row_id=facts.known_id, values=values)
-        if facts.known_id
-        else _new(row, mapping.kind, {**row.defaults, **values})
-    )
-    return (
-        decided
-        if decided.verdict
-        else Decision(None, "email", f"{reason}, and left out", decided.row_id, decided.values)
-    )
+    decided = Decision(row_id=facts.known_id, values=values)
+    if not facts.known_id:
+        decided = _new(row, mapping.kind, {**row.defaults, **values})
+    return decided if decided.verdict else replace(decided, field="email", reason=f"{reason}, and left out")
 
 
-def _member_fault(row: Row, facts: Facts, values: dict[str, object]) -> Decision | None:
-    """Fill in the member. The external id decides, because the email may be a family's; return a fault if neither is
-    known."""
+def _member_fault(row: Translated, facts: Facts, values: dict[str, object]) -> Decision | None:
+    """Fill in the member, by the external id first: the email may be a family's. Return a fault if neither is known."""
     found = facts.member_id or facts.email_member_id
     if found is None and (row.member or row.member_email):
         field = "member" if row.member else "member_email"
@@ -187,7 +157,7 @@ def _member_fault(row: Row, facts: Facts, values: dict[str, object]) -> Decision
     return None
 
 
-def _new(row: Row, kind: Kind, values: dict[str, object]) -> Decision:
+def _new(row: Translated, kind: Kind, values: dict[str, object]) -> Decision:
     if kind.name in {"members", "leads"} and not (values.get("first_name") or values.get("last_name")):
         if kind.name == "members":
             return _fault("first_name", "is required for a new member")

@@ -63,7 +63,11 @@ class Translator:
             return row
         row.skipped = self._skipped(record.cells)
         if row.skipped is None:
-            texts = self._texts(record.cells)
+            # An empty text means that the cells of the field are empty.
+            texts = {
+                name: next((text for position in positions if (text := record.cells[position].strip())), "")
+                for name, positions in self._positions
+            }
             row.external_id = self._external_id(row, texts.pop(EXTERNAL_ID, None))
             self._read(row, texts)
             self._finish(row)
@@ -81,20 +85,11 @@ class Translator:
     def _skipped(self, cells: list[str]) -> str | None:
         if not any(cell.strip() for cell in cells):
             return "the row is empty"
-        for position, texts in self._columns.chosen.items():
-            if cells[position].strip().casefold() not in texts:
-                return f"{self._columns.names[position]} is {formats.shown(cells[position])}"
-        for position, texts in self._columns.left_out.items():
-            if cells[position].strip().casefold() in texts:
-                return f"{self._columns.names[position]} is {formats.shown(cells[position])}"
+        for wanted, columns in ((True, self._columns.chosen), (False, self._columns.left_out)):
+            for position, texts in columns.items():
+                if (cells[position].strip().casefold() in texts) is not wanted:
+                    return f"{self._columns.names[position]} is {formats.shown(cells[position])}"
         return None
-
-    def _texts(self, cells: list[str]) -> dict[str, str]:
-        """Return the text of every field that a column fills; an empty text means that its cells are empty."""
-        return {
-            name: next((text for position in positions if (text := cells[position].strip())), "")
-            for name, positions in self._positions
-        }
 
     def _external_id(self, row: Translated, text: str | None) -> str | None:
         if not text:
@@ -137,7 +132,9 @@ class Translator:
         row.member, row.member_email = row.values.pop("member", None), self._member_email(row)
         row.key = row.values.get(self._kind.key) if self._kind.key else None
         if row.external_id is None and self._kind.name in NATURAL and not row.faults:
-            row.external_id = self._natural(row)
+            together = {**row.defaults, **row.values, "member": row.member, "member_email": row.member_email}
+            parts = [str(together.get(name) or "") for name in NATURAL[self._kind.name]]
+            row.external_id = DERIVED + hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _resolve(self, row: Translated) -> None:
         """Replace the names of other rows by their ids; the location comes first, because rooms belong to one."""
@@ -180,11 +177,6 @@ class Translator:
         except WrongCellError as wrong:
             row.faults.append((self._columns.name("member_email"), str(wrong)))
             return None
-
-    def _natural(self, row: Translated) -> str:
-        together = {**row.defaults, **row.values, "member": row.member, "member_email": row.member_email}
-        parts = [str(together.get(name) or "") for name in NATURAL[self._kind.name]]
-        return DERIVED + hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _cancel(values: dict[str, object], now: datetime) -> None:

@@ -4,8 +4,7 @@ The studio file, CSV imports, the input of staff, command options, forms of the 
 derive from these declarations, in ``people``, ``schedule``, ``catalog``, ``forms`` and ``history``.
 
     readers    the accepted values of each kind
-    documents  the values that are JSON documents themselves
-"""
+    documents  the values that are JSON documents themselves"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -33,8 +32,7 @@ class Field:
 
     ``personal``: whether it can say who a person is. Such a field is masked in the audit log and goes with an erasure.
     ``erased``: what an erasure leaves, unless that is what null stands for; ``{id}`` is replaced by the row's id.
-    ``staff``: how staff's input is read, if not as in a file: files restore what other systems had.
-    """
+    ``staff``: how staff's input is read, if not as in a file: files restore what other systems had."""
 
     name: str
     read: Reader
@@ -52,7 +50,6 @@ class Field:
 
     @property
     def required(self) -> bool:
-        """Whether a new row must have the field."""
         return self.default is _REQUIRED
 
     @property
@@ -75,13 +72,11 @@ class Field:
         return self.default(setting) if callable(self.default) else self.default
 
     def null_value(self, setting: Setting) -> object:
-        """Return the value that null stands for."""
         if self.null is _REQUIRED:
             raise WrongValueError(((), "must not be null"))
         return self.null(setting) if callable(self.null) else self.null
 
     def for_staff(self) -> "Field":
-        """Return the field as staff give it."""
         return self if self.staff is None else replace(self, read=self.staff)
 
     def never_null(self) -> "Field":
@@ -106,8 +101,7 @@ def optional(name: str, read: Reader, default: object = None, **stated: Unpack[_
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule over several fields of a row, checked once all of them are known: those that a file does not give come
-    from the stored row."""
+    """A rule over several fields of a row; those that a file does not give come from the stored row."""
 
     needs: tuple[str, ...]
     check: RowCheck
@@ -115,11 +109,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The stored fields of a word, in the order in which a studio file has them.
-
-    ``derived``: what the API returns in addition; it is computed from the others, so a file's value is ignored.
-    ``nested``: fields that are themselves arrays of rows, by name.
-    """
+    """The stored fields of a word, in the order of a studio file. ``derived``: what the API returns in addition, so a
+    file's value is ignored. ``nested``: fields that are themselves arrays of rows."""
 
     name: str
     fields: tuple[Field, ...]
@@ -140,6 +131,16 @@ class Section:
     def bit(self, *names: str) -> int:
         """Return the bits that stand for these fields in the mask of given ones; others have none."""
         return sum(1 << number for number, field in enumerate(self.fields) if field.name in names)
+
+
+def section(
+    name: str,
+    *fields: Field,
+    derived: frozenset[str] = frozenset(),
+    rules: tuple[Rule, ...] = (),
+    nested: tuple[Section, ...] = (),
+) -> Section:
+    return Section(name, fields, derived, rules, nested)
 
 
 ID = required("id", v.identifier, personal=False)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from decimal import Decimal
 from enum import StrEnum
+from operator import attrgetter
 from uuid import UUID
 
-from studiogate.domain.fields import ID, NAME, RECORD, Row, RowCheck, Rule, Section, optional, required
+from studiogate.domain.fields import ID, NAME, RECORD, Row, RowCheck, Rule, optional, required, section
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting
 from studiogate.domain.memberships import Interval
@@ -46,10 +47,6 @@ def _staff_interval(value: object, setting: Setting) -> Interval:
     return Interval(v.one_of(Interval)(value, setting))
 
 
-def _studio_currency(setting: Setting) -> str:
-    return setting.currency
-
-
 def _money(*members: str) -> RowCheck:
     def check(values: Row, setting: Setting) -> Iterator[tuple[Loc, str]]:
         for member in members:
@@ -74,58 +71,52 @@ def _interval(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
         yield ("interval",), "must be null on a one_time price"
 
 
-PRICES = Section(
+PRICES = section(
     "prices",
-    (
-        ID,
-        required("amount", v.amount, personal=False),
-        optional("currency", v.currency, _studio_currency, personal=False),
-        required("price_type", v.one_of(PriceType), personal=False),
-        optional("interval", v.one_of(Interval), personal=False, staff=_staff_interval),
-        optional("default", v.boolean, False, personal=False),
-        optional("active", v.boolean, True, personal=False),
-        optional("location_ids", v.identifiers, (), personal=False, staff=_staff_ids),
-        *RECORD,
-    ),
+    ID,
+    required("amount", v.amount, personal=False),
+    optional("currency", v.currency, attrgetter("currency"), personal=False),
+    required("price_type", v.one_of(PriceType), personal=False),
+    optional("interval", v.one_of(Interval), personal=False, staff=_staff_interval),
+    optional("default", v.boolean, False, personal=False),
+    optional("active", v.boolean, True, personal=False),
+    optional("location_ids", v.identifiers, (), personal=False, staff=_staff_ids),
+    *RECORD,
     rules=(Rule(("amount", "currency"), _money("amount")), Rule(("price_type", "interval"), _interval)),
 )
 
-PRODUCTS = Section(
+PRODUCTS = section(
     "products",
-    (
-        ID,
-        required("key", v.text(v.MAX_INDEXED, 1), personal=False, staff=v.name(v.MAX_INDEXED, 1)),
-        required("name", NAME, personal=False),
-        required("product_type", v.one_of(ProductType), personal=False),
-        optional("active", v.boolean, True, personal=False),
-        optional("client_visible", v.boolean, True, personal=False),
-        optional("credits_granted", v.whole(), personal=False, staff=v.whole(0, MAX_CREDITS)),
-        optional("location_ids", v.identifiers, (), personal=False, staff=_staff_ids),
-        optional("class_type_ids", v.identifiers, (), personal=False, staff=_staff_ids),
-        *RECORD,
-    ),
+    ID,
+    required("key", v.text(v.MAX_INDEXED, 1), personal=False, staff=v.name(v.MAX_INDEXED, 1)),
+    required("name", NAME, personal=False),
+    required("product_type", v.one_of(ProductType), personal=False),
+    optional("active", v.boolean, True, personal=False),
+    optional("client_visible", v.boolean, True, personal=False),
+    optional("credits_granted", v.whole(), personal=False, staff=v.whole(0, MAX_CREDITS)),
+    optional("location_ids", v.identifiers, (), personal=False, staff=_staff_ids),
+    optional("class_type_ids", v.identifiers, (), personal=False, staff=_staff_ids),
+    *RECORD,
     nested=(PRICES,),
 )
 
-PURCHASES = Section(
+PURCHASES = section(
     "purchases",
-    (
-        ID,
-        required("member_id", v.identifier, personal=False),
-        optional("product_id", v.identifier, personal=False),
-        required("product_key", v.text(v.MAX_INDEXED, 1), personal=False),
-        required("product_type", v.one_of(ProductType), personal=False),
-        optional("quantity", v.whole(1), 1, personal=False),
-        optional("amount_total", v.amount, personal=False),
-        optional("currency", v.currency, personal=False),
-        optional("refunded_amount", v.amount, personal=False),
-        optional("status", v.one_of(PurchaseStatus), personal=False),
-        optional("location_id", v.identifier, personal=False),
-        optional("booking_id", v.identifier, personal=False),
-        *RECORD,
-    ),
-    frozenset({"updated_at"}),
-    (
+    ID,
+    required("member_id", v.identifier, personal=False),
+    optional("product_id", v.identifier, personal=False),
+    required("product_key", v.text(v.MAX_INDEXED, 1), personal=False),
+    required("product_type", v.one_of(ProductType), personal=False),
+    optional("quantity", v.whole(1), 1, personal=False),
+    optional("amount_total", v.amount, personal=False),
+    optional("currency", v.currency, personal=False),
+    optional("refunded_amount", v.amount, personal=False),
+    optional("status", v.one_of(PurchaseStatus), personal=False),
+    optional("location_id", v.identifier, personal=False),
+    optional("booking_id", v.identifier, personal=False),
+    *RECORD,
+    derived=frozenset({"updated_at"}),
+    rules=(
         Rule(("amount_total", "refunded_amount", "currency"), _money("amount_total", "refunded_amount")),
         Rule(("amount_total", "refunded_amount"), _refunded),
     ),

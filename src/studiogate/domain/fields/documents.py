@@ -60,7 +60,6 @@ def json_object(value: object, _setting: Setting) -> str:
 
 @shaped({"type": "string", "contentEncoding": "base64"})
 def logo(value: object, _setting: Setting) -> Logo:
-    """Read an image, as base64."""
     try:
         content = base64.b64decode(value, validate=True) if isinstance(value, str) else b""
     except ValueError:

@@ -1,15 +1,13 @@
 """The fields of bookings and of what has happened: waitlist entries, the credit ledger, cancellation receipts,
 sales and renewals.
 
-The import that creates a studio loads history, so that an export restores a studio completely. A studio that exists
-has its own history, which no file changes.
-"""
+The import that creates a studio loads history, so that an export restores it. Later, no file changes history."""
 
 from collections.abc import Iterator, Mapping
 
 from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
-from studiogate.domain.fields import BY_ROW, CREATED_AT, ID, RECORD, Row, Rule, Section, documents, optional, required
+from studiogate.domain.fields import BY_ROW, CREATED_AT, ID, RECORD, Row, Rule, documents, optional, required, section
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting
 
@@ -58,93 +56,81 @@ def _waiting(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
         yield ("class_spot_id",), "must be null: a waitlisted booking holds no spot"
 
 
-BOOKINGS = Section(
+BOOKINGS = section(
     "bookings",
-    (
-        ID,
-        required("class_id", v.identifier, personal=False),
-        required("member_id", v.identifier, personal=False),
-        required("status", v.one_of(BookingStatus), personal=False),
-        optional("booking_source", v.text(v.MAX_INDEXED, 1), personal=False),
-        optional("membership_id", v.identifier, personal=False),
-        optional("class_spot_id", v.identifier, personal=False),
-        # History.
-        optional("credits_taken", v.whole(0, 1), 0, personal=False),
-        optional("policy", documents.json_object, personal=False),
-        optional("promoted_at", v.instant, personal=False),
-        optional("moved_to_booking_id", v.identifier, personal=False),
-        optional("moved_from_booking_id", v.identifier, personal=False),
-        *RECORD,
-    ),
-    frozenset({"waitlist_position", "updated_at"}),
-    (Rule(("status", "class_spot_id"), _waiting),),
+    ID,
+    required("class_id", v.identifier, personal=False),
+    required("member_id", v.identifier, personal=False),
+    required("status", v.one_of(BookingStatus), personal=False),
+    optional("booking_source", v.text(v.MAX_INDEXED, 1), personal=False),
+    optional("membership_id", v.identifier, personal=False),
+    optional("class_spot_id", v.identifier, personal=False),
+    # History.
+    optional("credits_taken", v.whole(0, 1), 0, personal=False),
+    optional("policy", documents.json_object, personal=False),
+    optional("promoted_at", v.instant, personal=False),
+    optional("moved_to_booking_id", v.identifier, personal=False),
+    optional("moved_from_booking_id", v.identifier, personal=False),
+    *RECORD,
+    derived=frozenset({"waitlist_position", "updated_at"}),
+    rules=(Rule(("status", "class_spot_id"), _waiting),),
 )
 
 # An entry has its class and its member from its booking.
-WAITLIST = Section(
+WAITLIST = section(
     "waitlist",
-    (
-        ID,
-        required("booking_id", v.identifier, personal=False),
-        optional("position", v.whole(1), personal=False),
-        required("status", v.one_of(ENTRY_STATUSES), personal=False),
-        optional("promoted_at", v.instant, personal=False),
-        optional("skip_reason", v.text(v.MAX_INDEXED), personal=False),
-        CREATED_AT,
-    ),
+    ID,
+    required("booking_id", v.identifier, personal=False),
+    optional("position", v.whole(1), personal=False),
+    required("status", v.one_of(ENTRY_STATUSES), personal=False),
+    optional("promoted_at", v.instant, personal=False),
+    optional("skip_reason", v.text(v.MAX_INDEXED), personal=False),
+    CREATED_AT,
     rules=(Rule(("status", "position"), _position),),
 )
 
-LEDGER = Section(
+LEDGER = section(
     "ledger",
-    (
-        ID,
-        required("membership_id", v.identifier, personal=False),
-        optional("booking_id", v.identifier, personal=False),
-        required("delta", v.whole(-v.MAX_WHOLE), personal=False),
-        required("reason", v.one_of(LEDGER_REASONS), personal=False),
-        CREATED_AT,
-    ),
+    ID,
+    required("membership_id", v.identifier, personal=False),
+    optional("booking_id", v.identifier, personal=False),
+    required("delta", v.whole(-v.MAX_WHOLE), personal=False),
+    required("reason", v.one_of(LEDGER_REASONS), personal=False),
+    CREATED_AT,
     rules=(Rule(("reason", "delta", "booking_id"), _delta),),
 )
 
-CANCELLATIONS = Section(
+CANCELLATIONS = section(
     "cancellations",
-    (
-        ID,
-        required("booking_id", v.identifier, personal=False),
-        required("cancelled_at", v.instant, personal=False),
-        required("cancellation_type", v.one_of(CancellationType), personal=False),
-        required("late", v.boolean, personal=False),
-        required("graced_for_promotion", v.boolean, personal=False),
-        required("credits_forfeited", v.whole(0, 1), personal=False),
-        required("credits_returned", v.whole(0, 1), personal=False),
-        optional("purchase_id", v.identifier, personal=False),
-        required("receipt", documents.json_object, personal=True, erased=BY_ROW),
-    ),
+    ID,
+    required("booking_id", v.identifier, personal=False),
+    required("cancelled_at", v.instant, personal=False),
+    required("cancellation_type", v.one_of(CancellationType), personal=False),
+    required("late", v.boolean, personal=False),
+    required("graced_for_promotion", v.boolean, personal=False),
+    required("credits_forfeited", v.whole(0, 1), personal=False),
+    required("credits_returned", v.whole(0, 1), personal=False),
+    optional("purchase_id", v.identifier, personal=False),
+    required("receipt", documents.json_object, personal=True, erased=BY_ROW),
     rules=(Rule(("credits_forfeited", "credits_returned"), _settled),),
 )
 
 # The id is that of the purchase by which staff sold the membership.
-SALES = Section(
+SALES = section(
     "sales",
-    (
-        ID,
-        required("membership_id", v.identifier, personal=False),
-        required("price_id", v.identifier, personal=False),
-        CREATED_AT,
-    ),
+    ID,
+    required("membership_id", v.identifier, personal=False),
+    required("price_id", v.identifier, personal=False),
+    CREATED_AT,
 )
 
 # The id is that of the renewal's purchase.
-RENEWALS = Section(
+RENEWALS = section(
     "renewals",
-    (
-        ID,
-        required("membership_id", v.identifier, personal=False),
-        required("period_start", v.instant, personal=False),
-        required("period_end", v.instant, personal=False),
-        CREATED_AT,
-    ),
+    ID,
+    required("membership_id", v.identifier, personal=False),
+    required("period_start", v.instant, personal=False),
+    required("period_end", v.instant, personal=False),
+    CREATED_AT,
     rules=(Rule(("period_start", "period_end"), _period),),
 )

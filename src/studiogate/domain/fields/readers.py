@@ -59,7 +59,6 @@ SHAPES: dict[Reader, Shape] = {}
 
 
 def shaped(shape: Shape) -> Callable[[AnyReader], AnyReader]:
-    """Register the shape of a reader's values."""
 
     def register(read: AnyReader) -> AnyReader:
         SHAPES[read] = shape
@@ -245,7 +244,6 @@ def phone(value: object, setting: Setting) -> str:
 
 @shaped({"type": "string", "pattern": f"^{_DIGEST.pattern}$"})
 def digest(value: object, _setting: Setting) -> bytes:
-    """Read a SHA-256 digest."""
     if not isinstance(value, str) or not _DIGEST.fullmatch(value):
         raise wrong("must be 64 hexadecimal digits in lower case")
     return bytes.fromhex(value)

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 from datetime import date, time, timedelta
 from enum import StrEnum
+from operator import attrgetter
 
 from studiogate.domain.bookings.states import MAX_CLASS, MAX_CLASS_MINUTES, ClassStatus
-from studiogate.domain.fields import ID, NAME, RECORD, TEXT, Row, Rule, Section, documents, optional, required
+from studiogate.domain.fields import ID, NAME, RECORD, TEXT, Row, Rule, documents, optional, required, section
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting, shaped, wrong
 
@@ -50,94 +51,78 @@ def local_time(value: object, _setting: Setting) -> time:
     return time.fromisoformat(value)
 
 
-def _studio_timezone(setting: Setting) -> str:
-    return setting.timezone
-
-
-STUDIO = Section(
+STUDIO = section(
     "studio",
-    (
-        ID,
-        required("name", NAME, personal=False),
-        required("slug", v.slug, personal=False),
-        required("timezone", v.timezone, personal=False),
-        optional("logo_url", v.text(2_000), personal=False),
-        optional("logo", documents.logo, personal=False),
-        optional("primary_color", v.text(100), personal=False),
-        required("currency", v.currency, personal=False),
-        required("country", v.country, personal=False),
-        optional("test", v.boolean, False, personal=False),
-        POLICY,
-        optional("schedule_weeks_ahead", v.whole(1, MAX_WEEKS_AHEAD), WEEKS_AHEAD, personal=False),
-        optional("mail_switches", documents.mail_switches, "{}", personal=False),
-        *RECORD,
-    ),
+    ID,
+    required("name", NAME, personal=False),
+    required("slug", v.slug, personal=False),
+    required("timezone", v.timezone, personal=False),
+    optional("logo_url", v.text(2_000), personal=False),
+    optional("logo", documents.logo, personal=False),
+    optional("primary_color", v.text(100), personal=False),
+    required("currency", v.currency, personal=False),
+    required("country", v.country, personal=False),
+    optional("test", v.boolean, False, personal=False),
+    POLICY,
+    optional("schedule_weeks_ahead", v.whole(1, MAX_WEEKS_AHEAD), WEEKS_AHEAD, personal=False),
+    optional("mail_switches", documents.mail_switches, "{}", personal=False),
+    *RECORD,
 )
 
-LOCATIONS = Section(
+LOCATIONS = section(
     "locations",
-    (
-        ID,
-        required("name", NAME, personal=False),
-        optional("city", v.name(), "", personal=False),
-        optional("state", v.name(), "", personal=False),
-        optional("timezone", v.timezone, _studio_timezone, personal=False),
-        optional("active", v.boolean, True, personal=False),
-        optional("is_primary", v.boolean, False, personal=False),
-        POLICY,
-        *RECORD,
-    ),
+    ID,
+    required("name", NAME, personal=False),
+    optional("city", v.name(), "", personal=False),
+    optional("state", v.name(), "", personal=False),
+    optional("timezone", v.timezone, attrgetter("timezone"), personal=False),
+    optional("active", v.boolean, True, personal=False),
+    optional("is_primary", v.boolean, False, personal=False),
+    POLICY,
+    *RECORD,
 )
 
-SPOTS = Section(
+SPOTS = section(
     "spots",
-    (
-        ID,
-        required("label", v.name(v.MAX_INDEXED, 1), personal=False),
-        optional("x", v.number, personal=False),
-        optional("y", v.number, personal=False),
-        *RECORD,
-    ),
-    frozenset({"class_id", "available"}),
+    ID,
+    required("label", v.name(v.MAX_INDEXED, 1), personal=False),
+    optional("x", v.number, personal=False),
+    optional("y", v.number, personal=False),
+    *RECORD,
+    derived=frozenset({"class_id", "available"}),
 )
 
-ROOMS = Section(
+ROOMS = section(
     "rooms",
-    (
-        ID,
-        required("location_id", v.identifier, personal=False),
-        required("name", NAME, personal=False),
-        required("capacity", v.whole(), personal=False),
-        optional("active", v.boolean, True, personal=False),
-        *RECORD,
-    ),
+    ID,
+    required("location_id", v.identifier, personal=False),
+    required("name", NAME, personal=False),
+    required("capacity", v.whole(), personal=False),
+    optional("active", v.boolean, True, personal=False),
+    *RECORD,
     nested=(SPOTS,),
 )
 
-CLASS_TYPES = Section(
+CLASS_TYPES = section(
     "class_types",
-    (
-        ID,
-        required("name", NAME, personal=False),
-        optional("description", TEXT, personal=False),
-        optional("beginner_safe", v.boolean, personal=False),
-        optional("recovery", v.boolean, personal=False),
-        optional("active", v.boolean, True, personal=False),
-        POLICY,
-        *RECORD,
-    ),
+    ID,
+    required("name", NAME, personal=False),
+    optional("description", TEXT, personal=False),
+    optional("beginner_safe", v.boolean, personal=False),
+    optional("recovery", v.boolean, personal=False),
+    optional("active", v.boolean, True, personal=False),
+    POLICY,
+    *RECORD,
 )
 
-INSTRUCTORS = Section(
+INSTRUCTORS = section(
     "instructors",
-    (
-        ID,
-        required("name", NAME, personal=False),
-        optional("tagline", v.text(), "", personal=False),
-        optional("tags", v.texts, (), personal=False),
-        optional("active", v.boolean, True, personal=False),
-        *RECORD,
-    ),
+    ID,
+    required("name", NAME, personal=False),
+    optional("tagline", v.text(), "", personal=False),
+    optional("tags", v.texts, (), personal=False),
+    optional("active", v.boolean, True, personal=False),
+    *RECORD,
 )
 
 
@@ -153,48 +138,41 @@ def _of_series(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
         yield ("series_date",), "is given exactly for a class with a series_id"
 
 
-CLASSES = Section(
+CLASSES = section(
     "classes",
-    (
-        ID,
-        required("title", NAME, personal=False),
-        optional("description", TEXT, personal=False),
-        optional("class_type_id", v.identifier, personal=False),
-        optional("location_id", v.identifier, personal=False),
-        optional("room_id", v.identifier, personal=False),
-        optional("instructor_id", v.identifier, personal=False),
-        required("start_time", v.instant, personal=False),
-        required("end_time", v.instant, personal=False),
-        required("capacity", v.whole(), personal=False),
-        optional("allow_waitlist", v.boolean, True, personal=False),
-        optional("spot_selection_mode", SPOT_SELECTION, personal=False),
-        optional(
-            "status",
-            v.one_of(
-                (ClassStatus.SCHEDULED, ClassStatus.CANCELLED),
-                # The statuses that the API reports for a scheduled class from its start on.
-                also={ClassStatus.IN_PROGRESS: "scheduled", ClassStatus.COMPLETED: "scheduled"},
-            ),
-            "scheduled",
-            personal=False,
+    ID,
+    required("title", NAME, personal=False),
+    optional("description", TEXT, personal=False),
+    optional("class_type_id", v.identifier, personal=False),
+    optional("location_id", v.identifier, personal=False),
+    optional("room_id", v.identifier, personal=False),
+    optional("instructor_id", v.identifier, personal=False),
+    required("start_time", v.instant, personal=False),
+    required("end_time", v.instant, personal=False),
+    required("capacity", v.whole(), personal=False),
+    optional("allow_waitlist", v.boolean, True, personal=False),
+    optional("spot_selection_mode", SPOT_SELECTION, personal=False),
+    optional(
+        "status",
+        v.one_of(
+            (ClassStatus.SCHEDULED, ClassStatus.CANCELLED),
+            # The statuses that the API reports for a scheduled class from its start on.
+            also={ClassStatus.IN_PROGRESS: "scheduled", ClassStatus.COMPLETED: "scheduled"},
         ),
-        optional("visible", v.boolean, True, personal=False),
-        POLICY,
-        # Of a new class. A class with other values than its series was changed by itself: it is detached.
-        optional("series_id", v.identifier, personal=False),
-        optional("series_date", v.calendar_date, personal=False),
-        optional("detached", v.boolean, False, personal=False),
-        *RECORD,
+        "scheduled",
+        personal=False,
     ),
-    frozenset({"booked_count", "available_count", "waitlist_count", "booking_opens_at", "booking_closes_at"})
+    optional("visible", v.boolean, True, personal=False),
+    POLICY,
+    # Of a new class. A class with other values than its series was changed by itself: it is detached.
+    optional("series_id", v.identifier, personal=False),
+    optional("series_date", v.calendar_date, personal=False),
+    optional("detached", v.boolean, False, personal=False),
+    *RECORD,
+    derived=frozenset({"booked_count", "available_count", "waitlist_count", "booking_opens_at", "booking_closes_at"})
     | {"cancellation_cutoff_at", "promotion_cutoff_at", "updated_at"},
-    (Rule(("start_time", "end_time"), _class_times), Rule(("series_id", "series_date"), _of_series)),
+    rules=(Rule(("start_time", "end_time"), _class_times), Rule(("series_id", "series_date"), _of_series)),
 )
-
-
-def _dates_in_order(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
-    if values["last_date"] < values["first_date"]:
-        yield ("last_date",), "must not be before the first day"
 
 
 def _last_day(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
@@ -205,48 +183,46 @@ def _last_day(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
 
 
 def _closed_days(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
-    if (values["last_date"] - values["first_date"]).days >= MAX_CLOSED_DAYS:
+    if values["last_date"] < values["first_date"]:
+        yield ("last_date",), "must not be before the first day"
+    elif (values["last_date"] - values["first_date"]).days >= MAX_CLOSED_DAYS:
         yield ("last_date",), f"must be at most {MAX_CLOSED_DAYS} days from first_date"
 
 
-SERIES = Section(
+SERIES = section(
     "series",
-    (
-        ID,
-        required("title", NAME, personal=False),
-        optional("description", TEXT, personal=False),
-        optional("class_type_id", v.identifier, personal=False),
-        required("location_id", v.identifier, personal=False),
-        optional("room_id", v.identifier, personal=False),
-        optional("instructor_id", v.identifier, personal=False),
-        required("capacity", v.whole(), personal=False),
-        optional("allow_waitlist", v.boolean, True, personal=False),
-        optional("spot_selection_mode", SPOT_SELECTION, personal=False),
-        optional("visible", v.boolean, True, personal=False),
-        POLICY,
-        required("weekdays", weekdays, personal=False),
-        required("local_start", local_time, personal=False),
-        required("minutes", v.whole(1, MAX_CLASS_MINUTES), personal=False),
-        optional("every_weeks", v.whole(1, MAX_EVERY_WEEKS), 1, personal=False),
-        required("first_date", v.calendar_date, personal=False),
-        optional("last_date", v.calendar_date, personal=False),
-        # History: up to this date the classes were created.
-        optional("generated_until", v.calendar_date, personal=False),
-        *RECORD,
-    ),
+    ID,
+    required("title", NAME, personal=False),
+    optional("description", TEXT, personal=False),
+    optional("class_type_id", v.identifier, personal=False),
+    required("location_id", v.identifier, personal=False),
+    optional("room_id", v.identifier, personal=False),
+    optional("instructor_id", v.identifier, personal=False),
+    required("capacity", v.whole(), personal=False),
+    optional("allow_waitlist", v.boolean, True, personal=False),
+    optional("spot_selection_mode", SPOT_SELECTION, personal=False),
+    optional("visible", v.boolean, True, personal=False),
+    POLICY,
+    required("weekdays", weekdays, personal=False),
+    required("local_start", local_time, personal=False),
+    required("minutes", v.whole(1, MAX_CLASS_MINUTES), personal=False),
+    optional("every_weeks", v.whole(1, MAX_EVERY_WEEKS), 1, personal=False),
+    required("first_date", v.calendar_date, personal=False),
+    optional("last_date", v.calendar_date, personal=False),
+    # History: up to this date the classes were created.
+    optional("generated_until", v.calendar_date, personal=False),
+    *RECORD,
     rules=(Rule(("first_date", "last_date"), _last_day),),
 )
 
-CLOSURES = Section(
+CLOSURES = section(
     "closures",
-    (
-        ID,
-        optional("location_id", v.identifier, personal=False),
-        required("first_date", v.calendar_date, personal=False),
-        required("last_date", v.calendar_date, personal=False),
-        required("mode", v.one_of(ClosureMode), personal=False),
-        optional("reason", v.name(MAX_REASON), personal=False),
-        *RECORD,
-    ),
-    rules=(Rule(("first_date", "last_date"), _dates_in_order), Rule(("first_date", "last_date"), _closed_days)),
+    ID,
+    optional("location_id", v.identifier, personal=False),
+    required("first_date", v.calendar_date, personal=False),
+    required("last_date", v.calendar_date, personal=False),
+    required("mode", v.one_of(ClosureMode), personal=False),
+    optional("reason", v.name(MAX_REASON), personal=False),
+    *RECORD,
+    rules=(Rule(("first_date", "last_date"), _closed_days),),
 )

@@ -1,7 +1,6 @@
 """Validate answers by type of field. A check returns a message, or None if the answer is valid.
 
-Each check tests the length of a value first: nothing of unbounded length is normalized, matched or converted.
-"""
+Each check tests the length of a value first: nothing of unbounded length is normalized, matched or converted."""
 
 import base64
 import binascii
@@ -50,13 +49,10 @@ def option_values(options: object) -> list[str]:
     """Return the values that can be chosen. An option is a string, or an object with value and label."""
     listed = options if isinstance(options, Sequence) and not isinstance(options, str) else []
     # Strings first: an isinstance check for Mapping costs twenty times as much, and there are up to 40,000 options.
-    values = [each if isinstance(each, str) else _value_of(each) for each in listed]
-    return [each for each in values if each is not None]
-
-
-def _value_of(option: object) -> str | None:
-    value = option.get("value") if isinstance(option, Mapping) else None
-    return value if isinstance(value, str) else None
+    values = (
+        each if isinstance(each, str) else each.get("value") if isinstance(each, Mapping) else None for each in listed
+    )
+    return [each for each in values if isinstance(each, str)]
 
 
 def max_rating(field_: Field) -> int:
@@ -137,10 +133,6 @@ def _rating(field_: Field, setting: Setting) -> ValueCheck:
     return check
 
 
-def _signature(_field: Field, _setting: Setting) -> ValueCheck:
-    return _signature_fault
-
-
 def _signature_fault(value: str) -> str | None:
     if len(value) > MAX_SIGNATURE:
         return f"must be at most {MAX_SIGNATURE // 1000} kB"
@@ -177,7 +169,7 @@ CHECKS: Mapping[str, AnswerCheck] = {
     FieldType.SELECT: _option,
     FieldType.CHECKBOX: _box,
     FieldType.CHECKBOX_GROUP: _option,
-    FieldType.SIGNATURE: _signature,
+    FieldType.SIGNATURE: lambda _field, _setting: _signature_fault,
     FieldType.FILE_UPLOAD: _upload,
     FieldType.ADDRESS: _text,
     FieldType.RATING: _rating,

@@ -35,7 +35,6 @@ class Judgement(NamedTuple):
 
 
 def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgement:
-    """Check answers against the fields of the form."""
     visible = visible_keys(fields, answers)
     by_key = {str(each.get("key")): each for each in reversed(fields)}
     faults = [fault for key in answers if (fault := _misplaced(key, by_key, visible, answers[key]))]
@@ -61,7 +60,6 @@ def _stored(field: Field, answer: object) -> object:
 
 
 def named_uploads(fields: Sequence[Field], answers: Answers) -> list[str]:
-    """Return the ids of the files that answers refer to, in lower case."""
     wanted = [each for each in fields if each.get("type") == FieldType.FILE_UPLOAD]
     return [id_.lower() for each in wanted for id_ in given_values(each["type"], answers.get(str(each.get("key"))))]
 
@@ -72,8 +70,7 @@ def consent_text(field: Field) -> str:
 
 
 def _misplaced(key: str, by_key: Mapping[str, Field], visible: frozenset[str], answer: object) -> Fault | None:
-    """Return a fault for an answer to a field that is unknown, hidden or a section break. Unless the field is unknown,
-    an empty answer counts as none."""
+    """Return a fault for an answer to a field that is unknown, or hidden or a section break and not left empty."""
     field = by_key.get(key)
     if field is None:
         return Fault((*DATA, key), "unknown_field", "This form has no such field")
@@ -94,24 +91,15 @@ def _faults_of(field: Field, answers: Answers, setting: Setting) -> list[Fault]:
             return [_fault(key, *wrong)]
     values = given_values(kind, answer)
     if not values and field.get("required") is True:
-        return [_missing(key, kind)]
+        if kind in (FieldType.CONSENT, FieldType.CHECKBOX):
+            return [_fault(key, "missing", 'must be "true"')]
+        return [Fault((*DATA, key), "missing", "Field required")]
     written = [answer] if isinstance(answer, str) else answer or []
     texts = [value for value in written if value.strip()]
     # Creating a check reads all options of its field, so it is done only if there is an answer to check.
-    check = CHECKS[kind](field, setting) if texts and kind in CHECKS else _no_check
-    messages = dict.fromkeys(map(check, texts))
+    # An older version may have stored a field of an unknown type, which takes any text.
+    messages = dict.fromkeys(map(CHECKS[kind](field, setting), texts)) if texts and kind in CHECKS else ()
     return [_fault(key, "invalid_answer", message) for message in messages if message]
-
-
-def _no_check(_value: str) -> str | None:
-    """Accept any text: for fields of an unknown type, which an older version may have stored."""
-    return None
-
-
-def _missing(key: str, kind: str) -> Fault:
-    if kind in (FieldType.CONSENT, FieldType.CHECKBOX):
-        return _fault(key, "missing", 'must be "true"')
-    return Fault((*DATA, key), "missing", "Field required")
 
 
 def _fault(key: str, kind: str, message: str) -> Fault:

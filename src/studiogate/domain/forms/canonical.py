@@ -65,8 +65,7 @@ def _canonical(name: str, value: str) -> str:
 
 
 def definition_size(fields: Sequence[object], settings: Mapping[str, object]) -> int:
-    """Return the size of a definition as JSON in bytes. Members equal to their default, which responses add, do not
-    count."""
+    """Return the size of a definition as JSON in bytes, without members equal to their default, which responses add."""
     return len(json_text(fields_without_defaults(fields)).encode()) + len(json_text(settings).encode())
 
 

@@ -57,10 +57,8 @@ WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
 
 
 def field_faults(fields: object) -> list[DefinitionFault]:
-    """Return every fault of an individual field, with its place inside ``fields``, and duplicate keys.
-
-    Takes time linear in the size of ``fields``, like all code that handles a partner's form or a visitor's answers.
-    """
+    """Return every fault of an individual field, with its place inside ``fields``, and duplicate keys. Takes time
+    linear in the size of ``fields``, like all code that handles a partner's form or a visitor's answers."""
     if not isinstance(fields, Sequence) or isinstance(fields, str):
         return [((), "must be an array of fields")]
     if len(fields) > MAX_FIELDS:
@@ -78,11 +76,13 @@ def _faults_of_field(field: object) -> list[DefinitionFault]:
     faults: list[DefinitionFault] = [
         ((name,), "is required") for name in ("key", "label", "type") if field.get(name) is None
     ]
-    for name, check in _MEMBERS.items():
-        message = check(field[name]) if field.get(name) is not None else None
-        if message:
-            faults.append(((name,), message))
-    return faults + _option_faults(field) + _bound_faults(field)
+    return faults + member_faults(_MEMBERS, field) + _option_faults(field) + _bound_faults(field)
+
+
+def member_faults(checks: Mapping[str, Check], given: Mapping[str, object]) -> list[DefinitionFault]:
+    """Return what is wrong with each member that has a check; absent ones and null are accepted."""
+    messages = ((name, check(given[name])) for name, check in checks.items() if given.get(name) is not None)
+    return [((name,), message) for name, message in messages if message]
 
 
 text = text_up_to(MAX_TEXT)
@@ -147,17 +147,14 @@ def _is_option(option: object) -> bool:
 
 def _bound_faults(field: Mapping[str, Any]) -> list[DefinitionFault]:
     least, most = field.get("min"), field.get("max")
-    if field.get("type") == FieldType.RATING and (faults := _rating_faults({"min": least, "max": most})):
-        return faults
+    if field.get("type") == FieldType.RATING:
+        given = [(name, value) for name, value in (("min", least), ("max", most)) if value is not None]
+        wrong = [name for name, value in given if not _number(value) and not 1 <= value <= MAX_RATING]
+        if wrong:
+            return [((name,), f"must be from 1 to {MAX_RATING} for a rating") for name in wrong]
     if least is None or most is None or _number(least) or _number(most) or least <= most:
         return []
     return [(("max",), "must not be less than min")]
-
-
-def _rating_faults(bounds: Mapping[str, Any]) -> list[DefinitionFault]:
-    given = [(name, value) for name, value in bounds.items() if value is not None and not _number(value)]
-    wrong = [name for name, value in given if not 1 <= value <= MAX_RATING]
-    return [((name,), f"must be from 1 to {MAX_RATING} for a rating") for name in wrong]
 
 
 def _duplicate_keys(fields: Mapping[int, Mapping[str, object]]) -> list[DefinitionFault]:

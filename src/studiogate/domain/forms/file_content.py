@@ -1,8 +1,7 @@
 """Detect the type of a file by its content, never by its name, and decide whether a field accepts it.
 
-Nothing is unpacked or decoded: containers are recognized by their first bytes and by the uncompressed names in them. A
-file with two types at once (an image followed by an archive) is refused.
-"""
+Nothing is unpacked: containers are recognized by their first bytes and uncompressed names. A file with two types at
+once (an image followed by an archive) is refused."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -117,7 +116,8 @@ def examine(stream: BinaryIO, size: int) -> Content:
             return Content(UNKNOWN, "is damaged, or not only the image it begins as")
         if max(found) > MAX_SIDE:
             return Content(kind, f"is an image with a side of more than {MAX_SIDE} pixels")
-    if _is_two_things(kind, head, _tail(stream, size)):
+    stream.seek(max(0, size - TAIL))
+    if _is_two_things(kind, head, stream.read(TAIL)):
         return Content(UNKNOWN, "is more than one kind of file at once")
     if kind == TEXT:
         kind = _text_kind(stream)
@@ -127,7 +127,7 @@ def examine(stream: BinaryIO, size: int) -> Content:
 def _kind(head: bytes) -> str:
     for offset, mark, kind in _SIGNATURES:
         if head[offset : offset + len(mark)] == mark and (offset == 0 or head[:4] == b"RIFF"):
-            return _document(head) if kind == ZIP else kind
+            return next((each for name, each in _IN_ZIP if name in head), ZIP) if kind == ZIP else kind
     if head[4:8] == b"ftyp":
         return _BRANDS.get(head[8:12], "video/mp4")
     if head[:2] in (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"):
@@ -135,20 +135,9 @@ def _kind(head: bytes) -> str:
     return UNKNOWN if _NO_TEXT.search(head) else TEXT
 
 
-def _document(head: bytes) -> str:
-    return next((kind for mark, kind in _IN_ZIP if mark in head), ZIP)
-
-
-def _tail(stream: BinaryIO, size: int) -> bytes:
-    stream.seek(max(0, size - TAIL))
-    return stream.read(TAIL)
-
-
 def _is_two_things(kind: str, head: bytes, tail: bytes) -> bool:
-    """Return whether a file also contains an appended archive, a PDF, or markup that a browser would execute, or lacks
-    the end marker of its own type."""
-    zipped = kind == ZIP or kind in (each for _, each in _IN_ZIP)
-    if zipped:
+    """Return whether a file also contains an archive, a PDF or active markup, or lacks its own end marker."""
+    if kind == ZIP or kind in (each for _, each in _IN_ZIP):
         return _ZIP_END not in tail or b"%PDF-" in head[:1024]
     if kind in (TEXT, UNKNOWN):
         return False
@@ -158,11 +147,9 @@ def _is_two_things(kind: str, head: bytes, tail: bytes) -> bool:
 
 
 def _text_kind(stream: BinaryIO) -> str:
-    """Return plain text for UTF-8 without control characters, but HTML or SVG for markup that a browser would execute;
-    anything else is unknown."""
+    """Return plain text for UTF-8 without control characters, HTML or SVG for active markup, else unknown."""
     stream.seek(0)
-    start = b""
-    rest = b""
+    start = rest = b""
     while chunk := stream.read(64 * 1024):
         start = start or chunk[:HEAD]
         whole, rest = _whole_characters(rest + chunk)
@@ -195,9 +182,7 @@ def accepted(accept: object, kind: str) -> bool:
 
 def _fits(token: str, kind: str) -> bool:
     wanted = EXTENSIONS.get(token, "") if token.startswith(".") else token
-    if wanted in ("*", "*/*", kind):
-        return True
-    if kind == TEXT and wanted in _PLAIN_TEXTS:
+    if wanted in ("*", "*/*", kind) or (kind == TEXT and wanted in _PLAIN_TEXTS):
         return True
     return wanted.endswith("/*") and kind.startswith(wanted[:-1]) and kind not in ("image/svg+xml", "text/html")
 

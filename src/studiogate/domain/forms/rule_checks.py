@@ -3,35 +3,28 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from studiogate.domain.forms.definition import (
-    MAX_OPTION,
-    WITH_OPTIONS,
-    DefinitionFault,
-    FieldType,
-    RuleOp,
-    field_faults,
-)
+from studiogate.domain.forms import definition
 from studiogate.domain.value_checks import one_of
 
 MAX_RULE_VALUES = 200
 # Each search scans a text of up to 50,000 characters whenever answers are checked.
 MAX_SEARCHES = 200
 
-_SEARCHING = (RuleOp.CONTAINS, RuleOp.NOT_CONTAINS)
+_SEARCHING = (definition.RuleOp.CONTAINS, definition.RuleOp.NOT_CONTAINS)
 _TOO_MANY_SEARCHES = f"adds to more than {MAX_SEARCHES} texts that the form's rules look for in answers"
-_op = one_of(RuleOp)
+_op = one_of(definition.RuleOp)
 
 
-def definition_faults(fields: object) -> list[DefinitionFault]:
+def definition_faults(fields: object) -> list[definition.DefinitionFault]:
     """Return every fault with its place inside ``fields``: ``((2, "display_when", "op"), "must be one of …")``."""
-    faults = field_faults(fields)
+    faults = definition.field_faults(fields)
     if not isinstance(fields, Sequence) or any(loc == () for loc, _ in faults):
         return faults
     objects = {index: field for index, field in enumerate(fields) if isinstance(field, Mapping)}
     return faults + _rule_faults(objects)
 
 
-def _rule_faults(fields: Mapping[int, Mapping[str, Any]]) -> list[DefinitionFault]:
+def _rule_faults(fields: Mapping[int, Mapping[str, Any]]) -> list[definition.DefinitionFault]:
     types = {field["key"]: field.get("type") for field in fields.values() if isinstance(field.get("key"), str)}
     rules = {index: field["display_when"] for index, field in fields.items() if field.get("display_when") is not None}
     faults = [
@@ -49,14 +42,14 @@ def _rule_faults(fields: Mapping[int, Mapping[str, Any]]) -> list[DefinitionFaul
     return faults + _search_faults(rules, types)
 
 
-def _faults_of_rule(rule: object, types: Mapping[str, object]) -> list[DefinitionFault]:
+def _faults_of_rule(rule: object, types: Mapping[str, object]) -> list[definition.DefinitionFault]:
     if not isinstance(rule, Mapping):
         return [((), "must be an object with field_key, op and value")]
-    faults: list[DefinitionFault] = []
+    faults: list[definition.DefinitionFault] = []
     asked = rule.get("field_key")
     if not isinstance(asked, str) or asked not in types:
         faults.append((("field_key",), "must be the key of a field of this form"))
-    elif types[asked] == FieldType.SECTION_BREAK:
+    elif types[asked] == definition.FieldType.SECTION_BREAK:
         faults.append((("field_key",), "is a section_break, which has no answer"))
     message = _op(rule.get("op"))
     if message:
@@ -64,12 +57,12 @@ def _faults_of_rule(rule: object, types: Mapping[str, object]) -> list[Definitio
     return faults + _value_faults(rule.get("value"))
 
 
-def _value_faults(value: object) -> list[DefinitionFault]:
+def _value_faults(value: object) -> list[definition.DefinitionFault]:
     values = _values(value)
     if len(values) > MAX_RULE_VALUES:
         return [(("value",), f"must have at most {MAX_RULE_VALUES} values")]
-    if any(isinstance(each, str) and len(each) > MAX_OPTION for each in values):
-        return [(("value",), f"must have texts of at most {MAX_OPTION} characters")]
+    if any(isinstance(each, str) and len(each) > definition.MAX_OPTION for each in values):
+        return [(("value",), f"must have texts of at most {definition.MAX_OPTION} characters")]
     return []
 
 
@@ -88,11 +81,8 @@ def _followed(keys: Mapping[int, Any], rules: Mapping[int, Any]) -> dict[str, st
 
 
 def _keys_on_cycles(followed: Mapping[str, str]) -> set[str]:
-    """Return the keys that lie on a cycle of rules.
-
-    A field refers to at most one other, so there is one path from each field. A path stops at a key that an earlier
-    path visited, so every key is visited once.
-    """
+    """Return the keys that lie on a cycle of rules. A field refers to at most one other, so there is one path from each
+    field. A path stops at a key that an earlier path visited, so every key is visited once."""
     passed: set[str] = set()
     cyclic: set[str] = set()
     for start in followed:
@@ -107,13 +97,13 @@ def _keys_on_cycles(followed: Mapping[str, str]) -> set[str]:
     return cyclic
 
 
-def _search_faults(rules: Mapping[int, object], types: Mapping[str, object]) -> list[DefinitionFault]:
+def _search_faults(rules: Mapping[int, object], types: Mapping[str, object]) -> list[definition.DefinitionFault]:
     searches = 0
     for index, rule in rules.items():
         if not isinstance(rule, Mapping) or rule.get("op") not in _SEARCHING:
             continue
         asked = rule.get("field_key")
-        if isinstance(asked, str) and types.get(asked) not in WITH_OPTIONS:
+        if isinstance(asked, str) and types.get(asked) not in definition.WITH_OPTIONS:
             searches += len(_values(rule.get("value")))
         if searches > MAX_SEARCHES:
             return [((index, "display_when", "value"), _TOO_MANY_SEARCHES)]

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import AddressValueError, IPv4Address
-from typing import Any, TypeAlias
-from urllib.parse import SplitResult, quote, urlsplit
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 import idna
 
 from studiogate.domain.forms.answer_checks import is_email
-from studiogate.domain.forms.definition import DefinitionFault, short_text, text
+from studiogate.domain.forms.definition import DefinitionFault, member_faults, short_text, text
 from studiogate.domain.forms.values import as_instant
 from studiogate.domain.people import normalize_email
 from studiogate.domain.value_checks import Check, boolean
@@ -40,12 +40,13 @@ def encoded_url(text: str) -> str | None:
     authority = _authority(parts.netloc) if parts.scheme == "https" else None
     if authority is None:
         return None
-    url = f"https://{authority}{_encoded_rest(parts)}"
+    query = f"?{_encoded(parts.query, _IN_QUERY)}" if parts.query else ""
+    fragment = f"#{_encoded(parts.fragment, _IN_QUERY)}" if parts.fragment else ""
+    url = f"https://{authority}{_encoded(parts.path, _IN_PATH)}{query}{fragment}"
     return url if len(url) <= MAX_URL else None
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of a URL returned by ``encoded_url``."""
     return f"https://{urlsplit(url).netloc}"
 
 
@@ -80,12 +81,6 @@ def _is_name_or_address(host: str) -> bool:
         return False
 
 
-def _encoded_rest(parts: SplitResult) -> str:
-    query = f"?{_encoded(parts.query, _IN_QUERY)}" if parts.query else ""
-    fragment = f"#{_encoded(parts.fragment, _IN_QUERY)}" if parts.fragment else ""
-    return _encoded(parts.path, _IN_PATH) + query + fragment
-
-
 def _encoded(text: str, safe: str) -> str:
     return quote(_STRAY_PERCENT.sub("%25", text), safe=safe)
 
@@ -98,8 +93,6 @@ STUDIO_ONLY = ("notification_emails",)
 
 @dataclass(frozen=True, slots=True)
 class FormSettings:
-    """The settings that this service uses, with their defaults."""
-
     require_auth: bool = False
     notify_on_submit: bool = False
     notification_emails: Sequence[str] = field(default=())
@@ -122,21 +115,15 @@ class FormSettings:
 
 
 def setting_faults(settings: object) -> list[DefinitionFault]:
-    """Return every fault with its place inside ``settings``."""
     if not isinstance(settings, Mapping):
         return [((), "must be an object")]
-    faults: list[DefinitionFault] = []
-    for name, check in _CHECKS.items():
-        message = check(settings[name]) if settings.get(name) is not None else None
-        if message:
-            faults.append(((name,), message))
-    return faults + _window_faults(settings)
+    return member_faults(_CHECKS, settings) + _window_faults(settings)
 
 
-def read_settings(settings: Mapping[str, object]) -> FormSettings:
+def read_settings(settings: Mapping[str, Any]) -> FormSettings:
     """Return stored settings as values. A member that fails its check (from an old import) counts as absent."""
     given = {
-        name: _READERS.get(name, _as_it_is)(settings[name])
+        name: _READERS[name](settings[name]) if name in _READERS else settings[name]
         for name, check in _CHECKS.items()
         if settings.get(name) is not None and check(settings[name]) is None
     }
@@ -181,19 +168,9 @@ _CHECKS: Mapping[str, Check] = {
     "create_lead": boolean,
 }
 
-Reader: TypeAlias = Callable[[Any], Any]
 
-
-def _as_it_is(value: object) -> object:
-    return value
-
-
-def _addresses(value: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(email for email in map(normalize_email, value) if email))
-
-
-_READERS: Mapping[str, Reader] = {
-    "notification_emails": _addresses,
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "notification_emails": lambda emails: tuple(dict.fromkeys(filter(None, map(normalize_email, emails)))),
     "redirect_url": encoded_url,
     "opens_at": as_instant,
     "closes_at": as_instant,

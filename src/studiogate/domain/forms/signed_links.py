@@ -47,12 +47,10 @@ class Verification(NamedTuple):
 
 
 def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
-    member, expires = _encoded(link.member_id.bytes), str(int(link.expires_at.timestamp()))
-    return f"{member}.{expires}.{_signature(secret, 'link', form_id, member, expires)}"
+    return _made(secret, "link", form_id, *link)
 
 
 def link_path(studio_slug: str, form_slug: str, token: str) -> str:
-    """Return the path of a form's hosted page, with the link that names a member."""
     return f"/f/{studio_slug}/{form_slug}?{urlencode({'link': token})}"
 
 
@@ -63,9 +61,7 @@ def read_link(secret: bytes, form_id: UUID, text: str, now: datetime) -> Link | 
 
 
 def make_verification(secret: bytes, form_id: UUID, verification: Verification) -> str:
-    submission = _encoded(verification.submission_id.bytes)
-    expires = str(int(verification.expires_at.timestamp()))
-    return f"{submission}.{expires}.{_signature(secret, 'verify', form_id, submission, expires)}"
+    return _made(secret, "verify", form_id, *verification)
 
 
 def read_verification(secret: bytes, form_id: UUID, text: str, now: datetime) -> Verification | LinkProblem:
@@ -74,35 +70,44 @@ def read_verification(secret: bytes, form_id: UUID, text: str, now: datetime) ->
     return read if isinstance(read, LinkProblem) else Verification(*read)
 
 
+def _made(secret: bytes, purpose: str, form_id: UUID, named: UUID, expires_at: datetime) -> str:
+    parts = _encoded(named.bytes), str(int(expires_at.timestamp()))
+    return ".".join((*parts, _signature(secret, purpose, form_id, *parts)))
+
+
+def _parts(secret: bytes, purpose: str, form_id: UUID, text: str) -> list[str] | None:
+    """Return the signed parts of a text, or None if the signature is not right for them."""
+    parts = text.split(".") if len(text) <= MAX_SIGNED else []
+    if len(parts) != 3:
+        return None
+    given, right = parts.pop().encode("utf-8", "surrogatepass"), _signature(secret, purpose, form_id, *parts).encode()
+    return parts if hmac.compare_digest(given, right) else None
+
+
 def _read_signed(
     secret: bytes, purpose: str, form_id: UUID, text: str, now: datetime
 ) -> tuple[UUID, datetime] | LinkProblem:
-    parts = text.split(".") if len(text) <= MAX_SIGNED else []
-    if len(parts) != 3 or not _matches(parts[2], _signature(secret, purpose, form_id, *parts[:2])):
+    parts = _parts(secret, purpose, form_id, text)
+    if parts is None:
         return LinkProblem.INVALID
     try:
-        named, expires_at = UUID(bytes=_decoded(parts[0])), datetime.fromtimestamp(int(parts[1]), UTC)
+        named = UUID(bytes=base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
+        expires_at = datetime.fromtimestamp(int(parts[1]), UTC)
     except (ValueError, binascii.Error, OverflowError, OSError):
         return LinkProblem.INVALID
     return (named, expires_at) if now < expires_at else LinkProblem.EXPIRED
 
 
 def make_token(secret: bytes, form_id: UUID, issued: datetime) -> str:
-    """Return a token for a page. Its nonce distinguishes pages issued in the same second, because submitting the same
-    page twice counts as one submission."""
+    """Return a token for a page. Its nonce distinguishes pages: submitting one twice counts as one submission."""
     seconds, once = str(int(issued.timestamp())), _encoded(secrets.token_bytes(_NONCE_BYTES))
     return f"{seconds}.{once}.{_signature(secret, 'token', form_id, seconds, once)}"
 
 
 def token_age(secret: bytes, form_id: UUID, text: str, now: datetime) -> float | None:
     """Return the seconds since the token was issued, or None if it is not a token of this form."""
-    parts = text.split(".") if len(text) <= MAX_SIGNED else []
-    if len(parts) != 3 or not _matches(parts[2], _signature(secret, "token", form_id, *parts[:2])):
-        return None
-    seconds = parts[0]
-    if not _SECONDS.fullmatch(seconds):
-        return None
-    return now.timestamp() - int(seconds)
+    parts = _parts(secret, "token", form_id, text)
+    return now.timestamp() - int(parts[0]) if parts and _SECONDS.fullmatch(parts[0]) else None
 
 
 def _signature(secret: bytes, purpose: str, form_id: UUID, *parts: str) -> str:
@@ -110,20 +115,11 @@ def _signature(secret: bytes, purpose: str, form_id: UUID, *parts: str) -> str:
     return _encoded(hmac.digest(secret, signed, hashlib.sha256)[:_SIGNATURE_BYTES])
 
 
-def _matches(given: str, right: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), right.encode())
-
-
 def _encoded(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
-def _decoded(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
 def link_purpose(studio_id: UUID) -> str:
-    """Return the purpose with which the secret of a studio's form links is sealed."""
     return f"form-links:{studio_id}"
 
 
@@ -164,8 +160,7 @@ class Delivery(NamedTuple):
 
 
 def queue_refusal(email: str | None, against: NotAccepting | None, within_the_hour: int) -> Refusal | None:
-    """Return why a link is not mailed. ``against``: why the form would take no submission from this address;
-    ``within_the_hour``: how many links were mailed to the member lately."""
+    """Return why a link is not mailed. ``against``: why the form would take no submission from this address."""
     if email is None:
         return Refusal(Code.VALIDATION_ERROR, faults=(NO_ADDRESS,))
     if against is not None:

@@ -73,16 +73,13 @@ COUNTED = frozenset({SubmissionStatus.PENDING, SubmissionStatus.CONFIRMED})
 
 
 def is_verified_by_origin(access: Access, linked_member: UUID | None) -> bool:
-    """Return whether the origin of a submission verifies its email: a key, staff or a member's signed link does. A
-    visitor who types an email need not be its owner."""
+    """Return whether the origin of a submission verifies its email: a key, staff or a signed link does."""
     return access.actor is not Actor.VISITOR or linked_member is not None
 
 
 def page_key(token: str, email: str, name: str | None, data: Mapping[str, Any], file_keys: Collection[str]) -> bytes:
-    """Return a digest that is equal for two submissions of the same page with the same answers.
-
-    A browser that sends a page again uploads its files again, so only the number of files is included.
-    """
+    """Return a digest that is equal for two submissions of the same page with the same answers. A browser that sends a
+    page again uploads its files again, so only the number of files is included."""
     answers = {key: len(value) if key in file_keys else value for key, value in data.items()}
     return hashlib.sha256(json.dumps([token, email, name, answers], sort_keys=True).encode()).digest()
 
@@ -124,8 +121,7 @@ def closed_reason(status: str, settings: FormSettings, now: datetime) -> NotAcce
 
 
 def count_reason(settings: FormSettings, *, has_submitted: bool, in_all: int) -> NotAccepting | None:
-    """Return why the form accepts no further submission, or None. ``has_submitted``: this email has submitted before;
-    ``in_all``: the number of submissions so far."""
+    """Return why the form accepts no further submission, if this email has submitted, or there are ``in_all``."""
     if has_submitted and not settings.allow_multiple:
         return NotAccepting.ALREADY_SUBMITTED
     return None if settings.has_room_after(in_all) else NotAccepting.FULL

@@ -1,6 +1,6 @@
 """Limits on the size of a file, and on the number and total size of files per submission, form and studio."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from studiogate.domain.forms.answers import DATA, named_uploads
@@ -15,7 +15,6 @@ DEFAULT_MAX_FILE_SIZE = 10 * MEBIBYTE
 
 
 def size_limit(field: Mapping[str, object]) -> int:
-    """Return the size of the largest file that a field takes."""
     given = field.get("max_file_size")
     return given if isinstance(given, int) else DEFAULT_MAX_FILE_SIZE
 
@@ -37,8 +36,6 @@ def too_many_files(fields: Sequence[Mapping[str, object]], answers: Mapping[str,
 
 @dataclass(frozen=True, slots=True)
 class UploadUsage:
-    """The current number and size of the files of a form and of its studio."""
-
     form_files: int
     form_bytes: int
     studio_files: int
@@ -54,13 +51,12 @@ class UploadQuota:
 
     def refusal(self, usage: UploadUsage, size: int) -> Refusal | None:
         """Return a refusal for the first limit that another file of ``size`` bytes would exceed, or None."""
-        for limit, after, maximum in self._limits(usage, size):
+        for limit, after, maximum in (
+            ("form_upload_bytes", usage.form_bytes + size, self.form_bytes),
+            ("form_upload_files", usage.form_files + 1, MAX_FILES_PER_FORM),
+            ("studio_upload_bytes", usage.studio_bytes + size, self.studio_bytes),
+            ("studio_upload_files", usage.studio_files + 1, MAX_FILES_PER_STUDIO),
+        ):
             if after > maximum:
                 return Refusal(Code.LIMIT_REACHED, {"limit": limit, "maximum": maximum}, "file")
         return None
-
-    def _limits(self, usage: UploadUsage, size: int) -> Iterator[tuple[str, int, int]]:
-        yield "form_upload_bytes", usage.form_bytes + size, self.form_bytes
-        yield "form_upload_files", usage.form_files + 1, MAX_FILES_PER_FORM
-        yield "studio_upload_bytes", usage.studio_bytes + size, self.studio_bytes
-        yield "studio_upload_files", usage.studio_files + 1, MAX_FILES_PER_STUDIO

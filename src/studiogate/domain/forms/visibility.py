@@ -2,8 +2,7 @@
 
 A field with a rule is visible while the rule holds for the answer that it refers to. The answer to a hidden field
 counts as empty, so hiding cascades. An unticked box (checkbox, consent) is empty whether its answer is missing, blank
-or "false". Every function here is total: any answers and rules produce a result, even rules that cannot be saved.
-"""
+or "false". Every function here is total: any answers and rules produce a result, even rules that cannot be saved."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,10 +26,8 @@ MAX_SEARCHED_CHARACTERS = 10_000_000
 
 
 def visible_keys(fields: Sequence[Field], answers: Answers) -> frozenset[str]:
-    """Return the keys of the fields that are visible with these answers. Section breaks are fields too.
-
-    Takes time linear in the size of fields and answers: an answer is read once, however many rules refer to it.
-    """
+    """Return the keys of the fields that are visible with these answers. Section breaks are fields too. Takes time
+    linear in the size of fields and answers: an answer is read once, however many rules refer to it."""
     by_key = {str(field.get("key")): field for field in reversed(fields)}
     state = _State(by_key, answers)
     for key in by_key:
@@ -120,8 +117,7 @@ def _without_unticked(kind: object, values: list[str]) -> list[str]:
 
 
 def rule_texts(value: object) -> list[str]:
-    """Return a rule's value in the notation of answers. The hosted page passes these texts to its script, so that both
-    evaluate the same values."""
+    """Return a rule's value in the notation of answers, in which the hosted page's script gets it as well."""
     values = value if isinstance(value, list) else [value]
     return [text for text in map(_text, values) if text.strip()]
 
@@ -136,24 +132,11 @@ def _text(value: object) -> str:
 
 def _comparable(text: str, kind: object) -> Comparable:
     """Return the value to compare: a decimal for numbers, a date for dates, otherwise the text itself."""
-    if kind in NUMERIC:
-        return _first_of(as_decimal(text), text)
-    return _first_of(as_date(text), text) if kind == FieldType.DATE else text
-
-
-def _first_of(parsed: Comparable | None, text: str) -> Comparable:
+    parsed = as_decimal(text) if kind in NUMERIC else as_date(text) if kind == FieldType.DATE else None
     return text if parsed is None else parsed
 
 
 Test: TypeAlias = Callable[[_Given, list[Comparable], _State], bool]
-
-
-def _equals(given: _Given, wanted: list[Comparable], _state: _State) -> bool:
-    return given.distinct == set(wanted)
-
-
-def _in(given: _Given, wanted: list[Comparable], _state: _State) -> bool:
-    return not given.distinct.isdisjoint(wanted)
 
 
 def _contains(given: _Given, wanted: list[Comparable], state: _State) -> bool:
@@ -169,10 +152,6 @@ def _has(given: _Given, wanted: Comparable, state: _State) -> bool:
         return False
     state.searchable -= len(single)
     return state.searchable >= 0 and wanted in single
-
-
-def _not(test: Test) -> Test:
-    return lambda given, wanted, state: not test(given, wanted, state)
 
 
 def _ordered(compare: Callable[[object, Any], bool]) -> Test:
@@ -195,12 +174,12 @@ def _in_order(one: Comparable, other: Comparable) -> tuple[Comparable, Comparabl
 
 
 _TESTS: Mapping[str, Test] = {
-    RuleOp.EQUALS: _equals,
-    RuleOp.NOT_EQUALS: _not(_equals),
-    RuleOp.IN: _in,
-    RuleOp.NOT_IN: _not(_in),
+    RuleOp.EQUALS: lambda given, wanted, _state: given.distinct == set(wanted),
+    RuleOp.NOT_EQUALS: lambda given, wanted, _state: given.distinct != set(wanted),
+    RuleOp.IN: lambda given, wanted, _state: not given.distinct.isdisjoint(wanted),
+    RuleOp.NOT_IN: lambda given, wanted, _state: given.distinct.isdisjoint(wanted),
     RuleOp.CONTAINS: _contains,
-    RuleOp.NOT_CONTAINS: _not(_contains),
+    RuleOp.NOT_CONTAINS: lambda given, wanted, state: not _contains(given, wanted, state),
     RuleOp.GT: _ordered(lambda one, other: one > other),
     RuleOp.GTE: _ordered(lambda one, other: one >= other),
     RuleOp.LT: _ordered(lambda one, other: one < other),

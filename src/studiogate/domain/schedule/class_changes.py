@@ -30,7 +30,6 @@ class StoredClass(NamedTuple):
 
 
 def changed_values(values: Mapping[str, object], row: Mapping[str, object]) -> dict[str, Any]:
-    """Return the values that differ from those of the row."""
     return {name: value for name, value in values.items() if _differs(name, value, row[name])}
 
 

@@ -1,8 +1,7 @@
 """Copying a week of classes: which classes are created in the other week, and why the others are skipped.
 
 A class keeps its local time and its length in elapsed minutes. Classes that overlapped in the copied week may overlap
-again; what the other week already has is never doubled.
-"""
+again; what the other week already has is never doubled."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,8 +20,6 @@ MAX_CLASSES = 500
 
 
 class SkipReason(StrEnum):
-    """Why a class of the week is not copied."""
-
     PAST = "past"
     SERIES = "series"
     EXISTS = "exists"
@@ -40,11 +37,8 @@ class WeekClass(NamedTuple):
 
 
 class OtherWeek(NamedTuple):
-    """The week that gets the copies: how many weeks away, and what it has already.
-
-    ``existing`` has the classes of the location, cancelled ones included; ``occupied`` those in the same rooms or with
-    the same instructors, at any location.
-    """
+    """The week that gets the copies. ``existing`` has the classes of the location, cancelled ones included;
+    ``occupied`` those in the same rooms or with the same instructors, at any location."""
 
     weeks: int
     zone: tzinfo
@@ -55,8 +49,6 @@ class OtherWeek(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A class to create, and why it is not created, if so."""
-
     source: Slot
     start_time: datetime
     end_time: datetime
@@ -64,7 +56,6 @@ class Copy(NamedTuple):
 
 
 def week_of(day: date) -> Days:
-    """Return the week from Monday to Sunday that contains a day."""
     monday = monday_of(day)
     return Days(monday, monday + timedelta(days=6))
 

@@ -9,8 +9,6 @@ from typing import Any
 from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields import schedule as file
-from studiogate.domain.fields.readers import Setting, WrongValueError
-from studiogate.domain.fields.schedule import MAX_CLOSED_DAYS
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.schedule.series import Days, Pattern, next_week_of
 from studiogate.domain.staff_input import Fields, by_name, date_faults, fields_of, invalid, read_fields
@@ -19,16 +17,16 @@ MAX_SPOTS = 500
 _COLOUR = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})", re.ASCII)
 
 
-def _colour(value: object, _setting: Setting) -> str:
+def _colour(value: object, _setting: v.Setting) -> str:
     if not isinstance(value, str) or not _COLOUR.fullmatch(value):
-        raise WrongValueError(((), 'must be a colour such as "#2f5d50"'))
+        raise v.WrongValueError(((), 'must be a colour such as "#2f5d50"'))
     return value
 
 
-def _coordinate(value: object, setting: Setting) -> float:
+def _coordinate(value: object, setting: v.Setting) -> float:
     number: float = v.number(value, setting)
     if not math.isfinite(number):
-        raise WrongValueError(((), "must be a finite number"))
+        raise v.WrongValueError(((), "must be a finite number"))
     return number
 
 
@@ -39,10 +37,10 @@ SPOT = by_name(
 )
 
 
-def _spots(value: object, setting: Setting) -> list[Values]:
+def _spots(value: object, setting: v.Setting) -> list[Values]:
     """Read the list of a room's spots; labels are unique in a room."""
     if not isinstance(value, list) or len(value) > MAX_SPOTS:
-        raise WrongValueError(((), f"must be an array of at most {MAX_SPOTS} spots"))
+        raise v.WrongValueError(((), f"must be an array of at most {MAX_SPOTS} spots"))
     read = [read_fields(SPOT, each if isinstance(each, dict) else {}, setting, new=True) for each in value]
     faults = [((index, *fault.loc), fault.msg) for index, (_, found) in enumerate(read) for fault in found]
     labels: set[str] = set()
@@ -51,7 +49,7 @@ def _spots(value: object, setting: Setting) -> list[Values]:
             faults.append(((index, "label"), "is the label of another spot of the room"))
         labels.add(values.get("label", ""))
     if faults:
-        raise WrongValueError(*faults)
+        raise v.WrongValueError(*faults)
     return [values for values, _ in read]
 
 
@@ -124,5 +122,5 @@ def closure_faults(days: Days, today: date) -> Iterator[Fault]:
         yield Fault(("last_date",), "value_error", "must not be before the first day")
     elif days.last < today:
         yield Fault(("last_date",), "value_error", "must not be in the past")
-    elif (days.last - days.first).days >= MAX_CLOSED_DAYS:
-        yield Fault(("last_date",), "value_error", f"must be at most {MAX_CLOSED_DAYS} days from first_date")
+    elif (days.last - days.first).days >= file.MAX_CLOSED_DAYS:
+        yield Fault(("last_date",), "value_error", f"must be at most {file.MAX_CLOSED_DAYS} days from first_date")

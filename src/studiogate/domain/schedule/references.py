@@ -24,10 +24,8 @@ References = Mapping[str, Referenced]
 
 
 def reference_faults(values: Mapping[str, object], found: References, forms: Collection[str]) -> Iterator[Fault]:
-    """Yield a fault for each reference of ``values`` to a row that is missing, not permitted or deactivated.
-
-    ``found`` has the permitted rows by field, ``forms`` the ids of the forms that exist among ``waiver_form_ids``.
-    """
+    """Yield a fault for each reference of ``values`` to a row that is missing, not permitted or deactivated. ``found``
+    has the permitted rows by field, ``forms`` the ids of the forms that exist among ``waiver_form_ids``."""
     for field, noun in NOUNS.items():
         if values.get(field) is None:
             continue

@@ -3,8 +3,7 @@
 A pattern is in local time: a class at 18:00 is at 18:00 in summer and in winter. Where clocks are set forward and the
 local time does not exist, the class starts as much later as the clocks are set forward (02:30 becomes 03:30). Where
 clocks are set back and the local time occurs twice, the class starts the first time. A class lasts its number of
-elapsed minutes. Weeks are counted from the Monday of the week of the first date.
-"""
+elapsed minutes. Weeks are counted from the Monday of the week of the first date."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -62,10 +61,7 @@ class SeriesClass(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What makes the stored classes agree with their series.
-
-    ``detach`` has the classes that the pattern now places in the past: they stay as they are.
-    """
+    """What makes the stored classes agree with their series. Those in ``detach`` are now in the past: they stay."""
 
     keep: Mapping[UUID, Occurrence]
     cancel: tuple[UUID, ...]
@@ -115,10 +111,8 @@ def horizon(now: datetime, zone: tzinfo, weeks: int) -> Days:
 
 
 def wanted_days(now: datetime, zone: tzinfo, weeks: int, generated_until: date | None) -> Days:
-    """Return the local dates whose classes are created or compared: up to the horizon, or as far as they exist.
-
-    Begins a day early: a location whose time zone was changed may still have classes to come on its former today.
-    """
+    """Return the local dates whose classes are created or compared: up to the horizon, or as far as they exist. Begins
+    a day early: a location whose time zone was changed may still have classes to come on its former today."""
     ahead = horizon(now, zone, weeks)
     return Days(ahead.first - timedelta(days=1), max(ahead.last, generated_until or ahead.last))
 
@@ -135,10 +129,8 @@ def missing(
 
 
 def plan(wanted: Sequence[Occurrence], existing: Sequence[SeriesClass], now: datetime) -> Plan:
-    """Compare what the pattern means with the classes that exist and have not started.
-
-    A closure does not matter here: it prevents new classes, and cancels existing ones itself if it is meant to.
-    """
+    """Compare what the pattern means with the classes that exist and have not started. A closure does not matter here:
+    it prevents new classes, and cancels existing ones itself if it is meant to."""
     by_day = {each.day: each for each in wanted}
     following = [each for each in existing if each.follows]
     placed = {each.id: by_day[each.day] for each in following if each.day in by_day}

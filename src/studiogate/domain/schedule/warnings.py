@@ -54,8 +54,7 @@ Warnings = tuple[ScheduleWarning, ...]
 
 
 class Slot(NamedTuple):
-    """When, where and with whom a class takes place. ``is_elsewhere``: at a location that the person who is warned may
-    not see, so that the warning does not name it."""
+    """When, where and with whom a class takes place. One that ``is_elsewhere`` must not be named to this person."""
 
     id: UUID
     title: str
@@ -99,10 +98,8 @@ def conflict_text(code: WarningCode, other: str) -> str:
 
 
 def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:
-    """Return the classes of a timetable that share a room or an instructor with another one at the same time.
-
-    Compares neighbours in the order of their starts, so that a week of many classes costs little.
-    """
+    """Return the classes of a timetable that share a room or an instructor with another one at the same time. Compares
+    neighbours in the order of their starts, so that a week of many classes costs little."""
     found: defaultdict[UUID, set[WarningCode]] = defaultdict(set)
     for code, place in SHARED.items():
         latest: dict[UUID, Slot] = {}
@@ -133,12 +130,10 @@ def room_warnings(capacity: int, location_id: UUID | None, found: References) ->
 
 
 def closed_warnings(day: date, closed: Collection[Days]) -> Iterator[ScheduleWarning]:
-    """Yield a warning if a class takes place on a closed day."""
     if any(day in days for days in closed):
         yield ScheduleWarning(WarningCode.CLOSED, f"The studio is closed on {day}.", {"date": str(day)})
 
 
 def strict_refusal(warnings: Iterable[ScheduleWarning], strict: bool) -> Refusal | None:
-    """Return the refusal of a strict change that has warnings."""
     listed = [warning.as_json() for warning in warnings]
     return Refusal(Code.SCHEDULE_CONFLICT, {"warnings": listed}) if strict and listed else None

@@ -1,8 +1,7 @@
 """Who works at a studio, and what each role may do.
 
 The table of roles is the only one: every flow of the studio's side names the permission that it needs, and the console
-shows what the role permits. A front desk may run its day but not change prices; a developer sees no people's data.
-"""
+shows what the role permits. A front desk may run its day but not change prices; a developer sees no people's data."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -88,8 +87,7 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormToken:
-    """The token of a form that a request sends: the flows of that request claim it in their transactions, so the same
-    form sent by another request has no second effect."""
+    """The token of a form, which the flows of one request claim: sent by another one, it has no second effect."""
 
     value: str
     request_id: UUID
@@ -97,12 +95,10 @@ class FormToken:
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """The person or command behind an access, for permissions and for the audit log.
-
-    ``name`` is the account's email, or the operating system's user who ran a command. An instructor acts only on
-    classes of ``instructor_id``. ``password_is_recent`` is false for a session whose password was typed too long ago
-    for dangerous actions. ``form`` is the form of the console that is being sent, if any.
-    """
+    """The person or command behind an access, for permissions and for the audit log. ``name`` is the account's email,
+    or the operating system's user who ran a command. An instructor acts only on classes of ``instructor_id``.
+    ``password_is_recent`` is false for a session whose password was typed too long ago for dangerous actions. ``form``
+    is the form of the console that is being sent, if any."""
 
     name: str
     permissions: frozenset[Permission]
@@ -145,7 +141,6 @@ class Owner(NamedTuple):
 
 
 def grant_faults(grant: Grant, known: Known) -> list[Fault]:
-    """Return everything that is wrong with a role."""
     faults = [
         Fault(("location_ids", number), "not_found", "There is no such location")
         for number, each in enumerate(grant.location_ids or ())
@@ -166,8 +161,7 @@ def grant_faults(grant: Grant, known: Known) -> list[Fault]:
 
 def refusal_without_owner(owners: Collection[Owner], account_id: UUID, studio: str) -> Refusal | None:
     """Return the refusal if the account is the studio's last owner and is about to be none. An invitation that nobody
-    has accepted keeps no studio going: it is enough for another such invitation to go, not for an owner who accepted.
-    """
+    has accepted is enough only for another such invitation to go."""
     subject = next((each for each in owners if each.account_id == account_id), None)
     if subject is None:
         return None

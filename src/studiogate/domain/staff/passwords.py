@@ -1,9 +1,7 @@
 """Which passwords staff may choose.
 
-A long password that is not easy to guess is what helps: rules about digits and symbols make people choose predictable
-ones. zxcvbn knows common passwords, names and words, and the ways in which people vary them. Lengths are checked before
-anything is normalized, estimated or hashed, because all of it costs more than the request that asks for it.
-"""
+Length and being hard to guess help; rules about digits and symbols make people choose predictable ones. zxcvbn knows
+common passwords, and how people vary them. Lengths are checked first: estimates and hashes are expensive."""
 
 import re
 import unicodedata
@@ -25,10 +23,8 @@ _PART = re.compile(rf"[^\W_]{{{SHORTEST_PART},}}")
 
 
 def typed_password(text: str) -> str | None:
-    """Return a typed password in the form that is hashed, or None if no account can have it.
-
-    Keyboards produce the same letter as one character or as two, so it is normalized (NFKC).
-    """
+    """Return a typed password in the form that is hashed, or None if no account can have it. Keyboards produce the same
+    letter as one character or as two, so it is normalized (NFKC)."""
     if not 1 <= len(text) <= MAX_PASSWORD or not _is_text(text):
         return None
     return unicodedata.normalize("NFKC", text)

@@ -22,7 +22,6 @@ def new_totp_secret() -> bytes:
 
 
 def totp_purpose(account_id: UUID) -> str:
-    """Return the purpose with which an account's secret is sealed: it cannot stand in for another account's."""
     return f"second-factor:{account_id}"
 
 

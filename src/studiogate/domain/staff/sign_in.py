@@ -1,10 +1,8 @@
 """Who may sign in, and how often somebody may try.
 
-Failures of strangers are counted for the email, whether or not it has an account, and for the address. What proves more
-than an email does is counted by itself, so that strangers lock nobody out of it: a device on which the account has
-signed in before, a one-time link, an open session. Attempts that are refused because of the limit do not count:
-otherwise trying on would lock for ever.
-"""
+Failures of strangers are counted for the email, whether or not it has an account, and for the address. A known device,
+a one-time link and an open session prove more and are counted by themselves: strangers lock nobody out of them.
+Attempts that are refused because of the limit do not count: otherwise trying on would lock for ever."""
 
 import hashlib
 from collections.abc import Sequence
@@ -115,8 +113,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A stored session at the time ``now``, with the account and the role that it stands for. ``role`` is None where
-    the account has none in the studio."""
+    """A stored session at the time ``now``. ``role`` is None where the account has none in the studio."""
 
     id: UUID
     account_id: UUID

@@ -1,7 +1,6 @@
 """The secrets that staff present instead of a password: the token of a session, and that of a one-time link.
 
-Each has 256 random bits. Only its SHA-256 is stored: what the database holds opens nothing.
-"""
+Each has 256 random bits. Only its SHA-256 is stored: what the database holds opens nothing."""
 
 import base64
 import hashlib
@@ -45,12 +44,10 @@ def token_hash(token: str) -> bytes | None:
 
 
 def hash_of_own(token: str) -> bytes:
-    """Return what is stored of a token that was made just now."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def link_is_open(expires_at: datetime, used_at: datetime | None, now: datetime) -> bool:
-    """Return whether a one-time link still works."""
     return used_at is None and now < expires_at
 
 
@@ -65,9 +62,8 @@ def link_path(token: str) -> str:
 
 
 def csrf_token(session_token: str, studio_id: UUID) -> str:
-    """Return the token that every form of a session carries. It is derived from the session's own token, which other
-    sites can make a browser send but cannot read, and belongs to one studio: a form that was opened before the person
-    chose another studio must not take effect there."""
+    """Return the token that every form of a session carries. It derives from the session's token, which other sites
+    cannot read, and belongs to one studio: a form that was opened before must not take effect in another."""
     digest = hmac.digest(session_token.encode(), b"studiogate csrf " + studio_id.bytes, "sha256")
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 

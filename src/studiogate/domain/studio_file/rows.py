@@ -48,13 +48,10 @@ class RowReader:
             faults.append((("id",), "is required"))
             del values["id"]
         if not faults:
-            faults += self._broken_rules(values, given)
+            known = (rule for rule, needs in self._rules if given & needs == needs)
+            faults += [fault for rule in known for fault in rule.check(values, self._setting)]
         values[GIVEN] = given
         return values, faults
-
-    def _broken_rules(self, values: Values, given: int) -> RowFaults:
-        known = (rule for rule, needs in self._rules if given & needs == needs)
-        return [fault for rule in known for fault in rule.check(values, self._setting)]
 
     def _order(self, fault: tuple[Loc, str]) -> int:
         """Sort the faults of a row by its members, whatever their order in the file; unknown members come first."""

@@ -1,6 +1,5 @@
 """Which URLs may be called. The URL text is checked here. Names are resolved elsewhere, and every resolved address is
-checked here again before anything connects to it.
-"""
+checked here again before anything connects to it."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -82,7 +81,6 @@ class TargetRules:
         return not _within(address, DENIED_NETWORKS)
 
     def parse(self, url: str) -> Target | str:
-        """Return the target, or what is wrong with the URL."""
         match = _URL.fullmatch(url) if len(url) <= MAX_LENGTH else None
         if match is None:
             return "should be an absolute https URL without user, password, fragment or unusual characters"
@@ -127,8 +125,7 @@ def _literal(host: str) -> Address | str | None:
     last = host.removesuffix(".").rpartition(".")[2]
     if not last.isdigit() and not re.fullmatch(r"0x[0-9a-f]*", last):
         return None
-    # A numeric last label makes the host an IPv4 address. Only the dotted decimal form is accepted: resolvers read
-    # "127.1", "0x7f.1" and "2130706433" as loopback.
+    # Only the dotted decimal form is accepted: resolvers read "127.1", "0x7f.1" and "2130706433" as loopback.
     try:
         return ip_address(host) if host.count(".") == 3 else "should have a plain IPv4 address or a host name"
     except ValueError:

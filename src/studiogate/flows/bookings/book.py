@@ -11,19 +11,19 @@ from studiogate.domain.bookings.waitlist import Promote
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import promote
 from studiogate.flows.idempotency import WriteContext
-from studiogate.storage.bookings import create, facts, read
+from studiogate.storage.bookings import create, facts
 from studiogate.storage.bookings.create import NewBooking, TakenSeat
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import BOOKING
 
 NO_CLASS = Refusal(Code.NOT_FOUND, param="class_id")
 NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")
 
 
 class BookClass(NamedTuple):
-    """The command: book a class for a member."""
-
     class_id: UUID
     member_id: UUID
     join_waitlist: bool = False
@@ -58,7 +58,6 @@ async def convert(
     connection: Connection, access: Access, situation: ClassSituation, decision: BookingDecision, now: datetime
 ) -> str:
     """Confirm the waitlisted booking of a member who takes an open seat at their own request; return it in wire form.
-
     This is not a promotion, so ``promoted_at`` stays empty on the booking and there is no promotion grace."""
     class_id = situation.class_.id
     entry = await facts.entry_of_booking(connection, access, decision.converts)
@@ -66,7 +65,6 @@ async def convert(
     by_request = TakenSeat(taken, now, promoted=False)
     await create.record_promotion(connection, access, class_id, entry.booking_id, by_request)
     await promote.close_gaps(connection, access, class_id, [(entry, taken)])
-    wire = await read.read_booking(connection, access, str(entry.booking_id))
-    if wire is None:
+    if (wire := await read_one(connection, access, BOOKING, entry.booking_id)) is None:
         raise AssertionError("a booking of a permitted class can be read")
     return wire

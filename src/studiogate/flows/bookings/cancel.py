@@ -1,28 +1,21 @@
 """Cancel a booking (DELETE /bookings/{id}) with a receipt, and preview a cancellation."""
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.cancellation import (
-    Cancellation,
-    CancellationAttempt,
-    CancellationCause,
-    Receipt,
-    decide_cancellation,
-    receipt_json,
-)
+from studiogate.domain.bookings import cancellation as rules
+from studiogate.domain.bookings.cancellation import Cancellation, CancellationAttempt, CancellationCause, Receipt
 from studiogate.domain.bookings.facts import BookingFacts, SpotFacts
-from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
 from studiogate.domain.events import EventType
+from studiogate.domain.json_values import json_text
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts
-from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, LiveEntry, PeopleSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
@@ -44,23 +37,23 @@ class CancelBooking(NamedTuple):
 
 def new_cancellation(
     context: WriteContext, held: BookingSituation, cancellation: Cancellation, reason: str | None, *, promoted: bool
-) -> NewCancellation:
+) -> cancel_booking.NewCancellation:
     booking, receipt_id = held.booking, new_id()
     purchase_id = None if cancellation.fee is None else new_id()
-    receipt = receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
+    receipt = rules.receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
     before = _before(booking, held.entry)
-    made = (booking, held.entry, cancellation, receipt_id, text(receipt), purchase_id, before)
-    return NewCancellation(*made, context.access, context.once)
+    made = (booking, held.entry, cancellation, receipt_id, json_text(receipt), purchase_id, before)
+    return cancel_booking.NewCancellation(*made, context.access, context.once)
 
 
-def replaced(new: NewCancellation, moved_to: UUID) -> NewCancellation:
+def replaced(new: cancel_booking.NewCancellation, moved_to: UUID) -> cancel_booking.NewCancellation:
     """Return the cancellation of a booking that another one replaces."""
     previous = {**new.previous_attributes, "moved_to_booking_id": None}
     return new._replace(moved_to=moved_to, previous_attributes=previous)
 
 
 def after(
-    situation: ClassSituation, held: BookingSituation, new: NewCancellation
+    situation: ClassSituation, held: BookingSituation, new: cancel_booking.NewCancellation
 ) -> tuple[ClassSituation, BookingSituation]:
     """Return the class and the booking after a cancellation that changes no waitlist, for the next decision."""
     class_ = situation.class_
@@ -84,7 +77,7 @@ async def decide(
     attempt = CancellationAttempt(
         held.booking, situation.class_, held.membership, late_cancels, situation.currency, cause, held.now
     )
-    return decide_cancellation(attempt)
+    return rules.decide_cancellation(attempt)
 
 
 def plan(
@@ -103,24 +96,11 @@ def promotes(steps: list[PromotionStep]) -> bool:
     return any(isinstance(step.verdict, Promote) for step in steps)
 
 
-async def record_with_class(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    held: BookingSituation,
-    cancellation: Cancellation,
-) -> None:
-    """Write one cancellation that the class caused and no request asked for: booking, seat, credit, receipt, events.
-    The member's place on the waitlist, if there is one, has expired."""
-    new = new_cancellation(WriteContext(access), held, cancellation, None, promoted=False)
-    await record(connection, access, [situation], [new._replace(entry_becomes=WaitlistStatus.EXPIRED)])
-
-
 async def record(
     connection: Connection,
     access: Access,
     classes: Sequence[ClassSituation],
-    new: Sequence[NewCancellation],
+    new: Sequence[cancel_booking.NewCancellation],
     success: int = 0,
 ) -> None:
     for each in new:
@@ -141,17 +121,12 @@ def _before(booking: BookingFacts, entry: LiveEntry | None) -> dict[str, object]
     return previous
 
 
-async def _announce(connection: Connection, access: Access, new: Sequence[NewCancellation]) -> None:
+async def _announce(connection: Connection, access: Access, new: Sequence[cancel_booking.NewCancellation]) -> None:
     """Announce what else cancellations change: the bookings' waitlist entries end, fees are charged."""
-    ended = [Change(each.entry.id, _live_entry(each.entry)) for each in new if each.entry is not None]
+    ended = []
+    for entry in (each.entry for each in new if each.entry is not None):
+        position = {} if entry.position is None else {"position": entry.position}
+        ended.append(Change(entry.id, {"status": entry.status, **position}))
     await emit(connection, access, EventType.WAITLIST_UPDATED, *ended)
     charged = [Change(each.purchase_id) for each in new if each.purchase_id is not None]
     await emit(connection, access, EventType.PURCHASE_CREATED, *charged)
-
-
-def _live_entry(entry: LiveEntry) -> dict[str, object]:
-    previous: dict[str, object] = {"status": entry.status}
-    return previous if entry.position is None else {**previous, "position": entry.position}
-
-
-text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

@@ -1,7 +1,6 @@
 """Decide the requests of a transaction for one class, in order of arrival, each on the state that those before it left.
 
-What is decided is collected for all classes of the transaction, and written by as few statements as it takes.
-"""
+What is decided is collected for all classes of the transaction, and written by as few statements as it takes."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -13,7 +12,6 @@ from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.flows.bookings import book, cancel, promote
 from studiogate.flows.bookings.book import NO_MEMBER, BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
-from studiogate.flows.bookings.promote import MembersToLoad, PromotionPlan
 from studiogate.flows.changes import audited_key
 from studiogate.flows.idempotency import WriteContext
 from studiogate.storage.audit import Subject
@@ -21,13 +19,11 @@ from studiogate.storage.bookings import create, facts, lock
 from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
-from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db.pool import Connection
 
 
 class Writes:
-    """What was decided in a transaction and is not written yet, and the results, in wire form, of what is written; each
-    by the number of its request."""
+    """What was decided and is not written yet, and the results, in wire form, of what is; by number of the request."""
 
     def __init__(self, connection: Connection, access: Access, now: datetime | None) -> None:
         self.connection, self.access, self.now = connection, access, now
@@ -69,7 +65,7 @@ class Writes:
 class ClassState:
     """A locked class, and its people and bookings as the last decision left them. ``members`` are those who book."""
 
-    def __init__(self, writes: Writes, locked: LockedClass, members: Sequence[UUID]) -> None:
+    def __init__(self, writes: Writes, locked: lock.LockedClass, members: Sequence[UUID]) -> None:
         self.connection, self.access, self._writes = writes.connection, writes.access, writes
         self.situation, self.is_moving, self._people, self._held = locked
         self._members = members
@@ -78,14 +74,12 @@ class ClassState:
         self._is_current = False  # whether what is due has been applied to the memberships of its people
 
     async def waiting_members(self) -> Collection[UUID]:
-        """Lock and return the waiting members who may move."""
-        concerned = MembersToLoad(list(self._members), self.situation.class_.available_count + 1)
+        concerned = promote.MembersToLoad(list(self._members), self.situation.class_.available_count + 1)
         people = await promote.load_members(self.connection, self.access, self.situation, concerned)
         return [entry.member.id for entry in people.waiting]
 
     async def book(self, number: int, context: WriteContext, wanted: BookClass) -> Refusal | str | None:
-        """Decide a booking: note what is to be written, or return a refusal, or the result if it is written already,
-        without its answer."""
+        """Decide a booking: note what is to be written, or return a refusal, or the result if it is written already."""
         people = await self._current_people()
         if wanted.member_id not in people.members:
             return NO_MEMBER
@@ -126,7 +120,7 @@ class ClassState:
                 self._people = promote.after_cancellation(self._people, new)
             return None
         await self._writes.write()
-        plan = PromotionPlan(steps, decided.cancelled_at, someone_left=not decided.seat_freed)
+        plan = promote.PromotionPlan(steps, decided.cancelled_at, someone_left=not decided.seat_freed)
         await promote.record_steps(self.connection, self.access, self.situation.class_, plan)
         await self._read_again()
         return None
@@ -138,12 +132,10 @@ class ClassState:
 
     async def _read_again(self) -> None:
         """Read the class after a change of its waitlist; its people and bookings are read when they are needed."""
-        situation = await lock.lock_class(self.connection, self.access, self.situation.class_.id)
-        if situation is None:
+        if (situation := await lock.lock_class(self.connection, self.access, self.situation.class_.id)) is None:
             raise AssertionError("a locked class remains")
         self.situation, self._people, self._promoted = situation, None, False
-        again = await facts.look_at_bookings(self.connection, self.access, list(self._held), [situation])
-        self._held = again
+        self._held = await facts.look_at_bookings(self.connection, self.access, list(self._held), [situation])
 
     def _settle(self) -> None:
         """Apply the last booking to the state, for the next decision."""
@@ -155,24 +147,21 @@ class ClassState:
         self._settle()
         people = self._people
         if people is None or (not self._is_current and promote.members_behind(people)):
-            people = await self._load_people()
+            # The members who book, and the waiting members who may move into free seats.
+            seats = self.situation.class_.available_count
+            people = await self._load(promote.MembersToLoad(list(self._members), seats, lock=self.is_moving))
         self._is_current = True
         return people
 
-    async def _load_people(self) -> PeopleSituation:
-        """Lock and read the members who book, and the waiting members who may move into free seats."""
-        concerned = MembersToLoad(list(self._members), self.situation.class_.available_count, lock=self.is_moving)
-        return await self._keep(concerned)
-
     async def _waiting_people(self) -> PeopleSituation:
-        """Do the same for one more seat, as all decisions before this one left them."""
+        """Return the members for one more seat, as all decisions before this one left them."""
         await self._writes.write()
         seats = self.situation.class_.available_count + 1
-        people = await self._keep(MembersToLoad(list(self._members), seats))
+        people = await self._load(promote.MembersToLoad(list(self._members), seats))
         self._people = None
         return people
 
-    async def _keep(self, concerned: MembersToLoad) -> PeopleSituation:
+    async def _load(self, concerned: promote.MembersToLoad) -> PeopleSituation:
         self._people = await promote.load_members(self.connection, self.access, self.situation, concerned)
         if self._writes.now is None or self._writes.now < self._people.now:
             self._writes.now = self._people.now

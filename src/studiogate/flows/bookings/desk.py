@@ -18,20 +18,13 @@ from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows import purchases
 from studiogate.flows.bookings import book, promote, staff_bookings
-from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
-from studiogate.flows.bookings.promote import MembersToLoad
-from studiogate.flows.bookings.staff_bookings import cancel_for_studio
 from studiogate.flows.changes import changing
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
-from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import create, lock, read, staff
-from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-
-SOURCE = "staff"
 
 
 class StaffBooking(NamedTuple):
@@ -60,17 +53,17 @@ class Booked(NamedTuple):
 async def book_for_member(
     connection: Connection, access: Access, wanted: StaffBooking, order: Order | None = None
 ) -> Booked | Refusal:
-    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them with a reason. What is
-    ordered with it is sold to them first; if either is refused, neither happens. A check-in that is refused, for
-    example because it is too early, leaves both."""
+    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them. What is ordered with it
+    is sold first; if either is refused, neither happens. A check-in that is refused leaves both."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
-    situation = await lock.lock_class(connection, access, wanted.class_id)
-    if situation is None:
-        return NO_CLASS
-    refusal = None if order is None else await _sell(connection, access, wanted, order)
-    if refusal is not None:
-        return refusal
+    if (situation := await lock.lock_class(connection, access, wanted.class_id)) is None:
+        return book.NO_CLASS
+    if order is not None:
+        # A sale locks its member, so all members whom the booking may lock are locked before it, by id.
+        await lock.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
+        if isinstance(sold := await purchases.sell(connection, access, order), Refusal):
+            return sold
     booked = await take_place(connection, access, situation, wanted)
     if isinstance(booked, Booked):
         await record_new(connection, access, booked, wanted.override.reason)
@@ -78,14 +71,6 @@ async def book_for_member(
             done = await staff_bookings.mark(connection, access, UUID(booked.booking["id"]), "checked_in")
             return booked._replace(checked_in=done if isinstance(done, Refusal) else True)
     return booked
-
-
-async def _sell(connection: Connection, access: Access, wanted: StaffBooking, order: Order) -> Refusal | None:
-    """Sell what is ordered, inside the transaction of the booking; return why not. A sale locks its member, so all
-    members whom the booking may lock are locked before it, by id."""
-    await lock.lock_members_of_classes(connection, access, [wanted.member_id], [wanted.class_id])
-    sold = await purchases.sell(connection, access, order)
-    return sold if isinstance(sold, Refusal) else None
 
 
 class Replaced(NamedTuple):
@@ -105,9 +90,9 @@ async def take_place(
 ) -> Booked | Refusal:
     """Book a place in a locked class."""
     seats = situation.class_.available_count
-    people = await promote.load_members(connection, access, situation, MembersToLoad([wanted.member_id], seats))
+    people = await promote.load_members(connection, access, situation, promote.MembersToLoad([wanted.member_id], seats))
     if wanted.member_id not in people.members:
-        return NO_MEMBER
+        return book.NO_MEMBER
     if people.waiting:
         # Waiting members come first, also before somebody whom staff book.
         situation, people = await promote.promote(connection, access, situation, people)
@@ -137,8 +122,8 @@ async def _record(
         return await book.convert(connection, access, situation, decision, now)
     booking_id, moved_from = (new_id(), None) if replaced is None else (replaced.new_id, replaced.booking_id)
     position = situation.class_.waitlist_count + 1 if decision.outcome == Outcome.WAITLISTED else None
-    new = NewBooking(booking_id, situation.class_.id, member_id, decision, position, access, None)
-    batch = NewBookings([new], now, source=SOURCE, moved_from=moved_from)
+    new = create.NewBooking(booking_id, situation.class_.id, member_id, decision, position, access, None)
+    batch = create.NewBookings([new], now, source="staff", moved_from=moved_from)
     return (await create.record_bookings(connection, access, [situation], batch))[new.id]
 
 
@@ -146,12 +131,12 @@ async def record_new(
     connection: Connection, access: Access, booked: Booked, reason: str | None, moved_from: UUID | None = None
 ) -> None:
     """Write the audit entry of a new booking, with the rules that were overridden for it."""
-    subject = Subject("booking", UUID(booked.booking["id"]))
+    subject = audit.Subject("booking", UUID(booked.booking["id"]))
     changes = changed_fields(subject.kind, None, await audit.snapshot(connection, access, subject))
     changes |= overridden_rules(booked.overridden)
     if moved_from is not None:
         changes["moved_from"] = [None, str(moved_from)]
-    await audit.add(connection, access, Entry("booking.create", subject, changes, reason))
+    await audit.add(connection, access, audit.Entry("booking.create", subject, changes, reason))
 
 
 # On the receipt, if staff give no reason of their own.
@@ -167,42 +152,36 @@ class Move(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The receipt of the old booking, and the new booking."""
-
     receipt: dict[str, object]
     booked: Booked
 
 
 @staff_flow(Permission.BOOKINGS)
 async def move_booking(connection: Connection, access: Access, wanted: Move) -> Moved | Refusal:
-    """Cancel a booking free of charge and book the member into another class; the credit follows.
-
-    There is a new booking, because partners and flows rely on a booking's class never changing; each of the two names
-    the other. Partners get ``booking.cancelled``, whose receipt says that it was moved, then ``booking.updated`` for
-    members who were promoted into the seat, then ``booking.created``. If the new class refuses, nothing has happened.
-    """
+    """Cancel a booking free of charge and book the member into another class; the credit follows. There is a new
+    booking, because partners rely on a booking's class never changing; each of the two names the other. Events:
+    ``booking.cancelled``, ``booking.updated`` for members promoted into the seat, ``booking.created``. If the new class
+    refuses, nothing has happened."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
-    found = await _lock(connection, access, wanted)
-    if isinstance(found, Refusal):
+    if isinstance(found := await _lock(connection, access, wanted), Refusal):
         return found
     situation, member_id = found
-    old, reason = Subject("booking", wanted.booking_id), wanted.override.reason
+    old, reason = audit.Subject("booking", wanted.booking_id), wanted.override.reason
     before = await audit.snapshot(connection, access, old)
     # A member who waits for the new class may keep that booking.
     moved_to = await staff.waitlisted_booking(connection, access, wanted.class_id, member_id) or new_id()
-    receipt = await cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED, moved_to)
+    receipt = await staff_bookings.cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED, moved_to)
     if isinstance(receipt, Refusal):
         return receipt
     place = StaffBooking(wanted.class_id, member_id, wanted.join_waitlist, wanted.class_spot_id, wanted.override)
     returned_to = UUID(receipt["membership_id"]) if receipt["credits_returned"] else None
     replaced = Replaced(wanted.booking_id, moved_to, returned_to)
-    booked = await take_place(connection, access, situation, place, replaced)
-    if isinstance(booked, Refusal):
+    if isinstance(booked := await take_place(connection, access, situation, place, replaced), Refusal):
         return booked
     changes = changed_fields(old.kind, before, await audit.snapshot(connection, access, old))
     changes["moved_to"] = [None, booked.booking["id"]]
-    await audit.add(connection, access, Entry("booking.move", old, changes, reason))
+    await audit.add(connection, access, audit.Entry("booking.move", old, changes, reason))
     await record_new(connection, access, booked, reason, wanted.booking_id)
     return Moved(receipt, booked)
 
@@ -218,8 +197,7 @@ async def _lock(connection: Connection, access: Access, wanted: Move) -> tuple[C
         return Refusal(Code.ALREADY_BOOKED, {"booking_id": str(wanted.booking_id)})
     situations = {}
     for class_id in sorted((old_class_id, wanted.class_id)):
-        situation = await lock.lock_class(connection, access, class_id)
-        if situation is None:
+        if (situation := await lock.lock_class(connection, access, class_id)) is None:
             return NOT_FOUND if class_id == old_class_id else Refusal(Code.NOT_FOUND, param="class_id")
         situations[class_id] = situation
     await lock.lock_members_of_classes(connection, access, [member_id], list(situations))

@@ -1,8 +1,7 @@
 """Execute a batch of bookings and cancellations: one transaction, and for each request an outcome of its own.
 
 One statement claims keys, locks and reads; decisions are made in Python; at most one statement for each kind of effect
-writes. If the transaction fails, the batch is divided in halves until the request at fault stands alone.
-"""
+writes. If the transaction fails, the batch is divided in halves until the request at fault stands alone."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -21,19 +20,9 @@ from studiogate.flows.bookings.class_state import ClassState, Writes
 from studiogate.flows.idempotency import Outcome, Replay, Stored, WriteContext, check_not_stored, replay
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock, read
-from studiogate.storage.bookings.lock import BlockedError, LockedClass
-from studiogate.storage.db.pool import (
-    Connection,
-    Database,
-    DatabaseUnavailableError,
-    NoConnectionError,
-    OverloadedError,
-    TransactionConflictError,
-)
-from studiogate.storage.idempotency import Answer, Claim, FirstResult
+from studiogate.storage.db import pool
 
-# How many requests are decided or answered at once. All 64 of a batch would block the event loop for several
-# milliseconds, in which nobody else in this process is served.
+# How many requests are decided or answered at once: all 64 of a batch would block the event loop for milliseconds.
 PORTION = 8
 # How long a batch waits for the lock of its oldest request. If it has several classes, the others would wait with it.
 LOCK_TIMEOUT, LOCK_TIMEOUT_IN_COMPANY = "250ms", "50ms"
@@ -42,8 +31,6 @@ log = structlog.get_logger()
 
 
 class PendingRequest(NamedTuple):
-    """A request that is to be executed."""
-
     context: WriteContext
     command: BookClass | CancelBooking
 
@@ -61,45 +48,43 @@ BatchOutcome = Outcome | NotExecuted
 Result = BatchOutcome | Exception
 
 
-async def execute(database: Database, batch: Sequence[PendingRequest]) -> list[Result]:
-    """Execute requests of one studio; return an outcome or an exception for each."""
+async def execute(database: pool.Database, batch: Sequence[PendingRequest]) -> list[Result]:
     try:
         if len(batch) == 1:
             return [*await retry.repeated(lambda: _in_one_transaction(database, batch))]
         return [*await _in_one_transaction(database, batch)]
-    except BlockedError as error:
+    except lock.BlockedError as error:
         blocked = NotExecuted.CLASS_BLOCKED if error.by_a_class else NotExecuted.BLOCKED
         return [blocked, *[NotExecuted.NOT_FREE] * (len(batch) - 1)]
-    except (NoConnectionError, DatabaseUnavailableError) as error:
+    except (pool.NoConnectionError, pool.DatabaseUnavailableError) as error:
         return [error] * len(batch)
     except Exception as error:
         if len(batch) == 1:
-            return [NotExecuted.BLOCKED if isinstance(error, OverloadedError) else error]
-        if not isinstance(error, (OverloadedError, TransactionConflictError)):
+            return [NotExecuted.BLOCKED if isinstance(error, pool.OverloadedError) else error]
+        if not isinstance(error, (pool.OverloadedError, pool.TransactionConflictError)):
             log.warning("batch divided", requests=len(batch), problem=repr(error))
     middle = len(batch) // 2
     return [*await execute(database, batch[:middle]), *await execute(database, batch[middle:])]
 
 
-async def _in_one_transaction(database: Database, batch: Sequence[PendingRequest]) -> list[BatchOutcome]:
+async def _in_one_transaction(database: pool.Database, batch: Sequence[PendingRequest]) -> list[BatchOutcome]:
     is_alone = len({each.command.class_id for each in batch}) == 1
     async with database.transaction(LOCK_TIMEOUT if is_alone else LOCK_TIMEOUT_IN_COMPANY) as connection:
         return await _Batch(connection, batch).execute()
 
 
-async def execute_together(connection: Connection, batch: Sequence[PendingRequest]) -> list[Outcome]:
+async def execute_together(connection: pool.Connection, batch: Sequence[PendingRequest]) -> list[Outcome]:
     """Execute requests inside a transaction of the caller. Raise TransactionConflictError if it has to be repeated."""
     outcomes = list[Outcome]()
     for outcome in await _Batch(connection, batch).execute():
         if isinstance(outcome, NotExecuted):
-            raise TransactionConflictError(f"a request was not executed: {outcome.name}")
+            raise pool.TransactionConflictError(f"a request was not executed: {outcome.name}")
         outcomes.append(outcome)
     return outcomes
 
 
 def shared_access(batch: Sequence[PendingRequest]) -> Access:
-    """Return the access with which a batch reads its classes: whatever at least one of its requests may see. Each
-    request is then judged by its own access."""
+    """Return the access to what any request of a batch may see; each is then judged by its own access."""
     first = batch[0].context.access
     restrictions = {each.context.access.location_ids for each in batch}
     if len(restrictions) == 1:
@@ -133,12 +118,12 @@ class _People:
 class _Batch:
     """The requests of one transaction, each known by its number in the order of arrival."""
 
-    def __init__(self, connection: Connection, requests: Sequence[PendingRequest]) -> None:
+    def __init__(self, connection: pool.Connection, requests: Sequence[PendingRequest]) -> None:
         self.connection, self.requests = connection, requests
         self.access = shared_access(requests)
         self._outcomes: dict[int, BatchOutcome] = {}
         self._first: dict[tuple[str, str], int] = {}  # the first request with each key that is stored
-        self._answers: list[Answer] = []
+        self._answers: list[idempotency.Answer] = []
 
     async def execute(self) -> list[BatchOutcome]:
         self._locked = await lock.lock_batch(self.connection, self.access, [_claim(each) for each in self.requests])
@@ -162,12 +147,12 @@ class _Batch:
             self._outcomes[number] = NotExecuted.NOT_FREE
         return number in self._outcomes
 
-    async def _first_result(self, number: int, first: FirstResult | None) -> BatchOutcome:
+    async def _first_result(self, number: int, first: idempotency.FirstResult | None) -> BatchOutcome:
         context, command = self.requests[number]
         if first is None:
             return NotExecuted.KEY_BUSY
 
-        async def visible(connection: Connection) -> bool:
+        async def visible(connection: pool.Connection) -> bool:
             if isinstance(command, BookClass):
                 return await read.class_is_visible(connection, context.access, command.class_id)
             return await read.class_of_booking(connection, context.access, command.booking_id) is not None
@@ -183,7 +168,7 @@ class _Batch:
         if not held:
             return None
         if command.member_id not in (None, held.booking.member_id) and len(self.requests) > 1:
-            raise TransactionConflictError("the booking's member was merged into another one: execute it alone")
+            raise pool.TransactionConflictError("the booking's member was merged into another one: execute it alone")
         return held.booking.member_id
 
     async def _execute_class(self, class_id: UUID, numbers: Sequence[int]) -> None:
@@ -209,10 +194,9 @@ class _Batch:
             await self._decide(state, number)
 
     async def _has_people_of_its_own(
-        self, state: ClassState, locked: LockedClass, commands: Sequence[BookClass | CancelBooking]
+        self, state: ClassState, locked: lock.LockedClass, commands: Sequence[BookClass | CancelBooking]
     ) -> bool:
-        """Return whether nobody whom this class concerns is concerned by one before it: a member's credits may change
-        in one class only, because the facts were read before."""
+        """Return whether nobody is concerned by a class before it: one class only may change a member's credits."""
         waiting = await state.waiting_members() if locked.is_moving and len(self._locked.classes) > 1 else ()
         return self._people.add([self._member_of(each) for each in commands], waiting)
 
@@ -276,9 +260,9 @@ def _repeated(context: WriteContext, first: WriteContext, response: BatchOutcome
     return Replay(*response)
 
 
-def _claim(request: PendingRequest) -> Claim:
+def _claim(request: PendingRequest) -> idempotency.Claim:
     access, once, _ = request.context
     command, key = request.command, once and once.key
     if isinstance(command, BookClass):
-        return Claim(access.credential_id, key, command.class_id, command.member_id)
-    return Claim(access.credential_id, key, command.class_id, None, command.booking_id)
+        return idempotency.Claim(access.credential_id, key, command.class_id, command.member_id)
+    return idempotency.Claim(access.credential_id, key, command.class_id, None, command.booking_id)

@@ -1,39 +1,26 @@
 """Turn committed events into queued mails to members, exactly once; claim these mails for the worker.
 
-Bookings do not queue mails themselves: their event, which is written in their transaction anyway, is the outbox. This
-keeps the time for which a class is locked as it is. The mails and the studio's cursor are written in one transaction,
-so a worker that dies leaves both or neither, and the next one continues after the cursor.
-"""
+The event of a booking is the outbox, so that mails do not lengthen the time for which a class is locked. The mails and
+the studio's cursor are written in one transaction: a worker that dies leaves both or neither."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import Any
 from uuid import UUID
 
+from studiogate.domain import mails as rules
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.mails import (
-    MAILS_PER_HOUR,
-    NEWS_LASTS,
-    TOO_LATE,
-    UNTRUE,
-    MailKind,
-    News,
-    is_still_news,
-    is_switched_on,
-    kind_of,
-    late_kind_of,
-)
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import mail_texts
 from studiogate.flows.changes import audited
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import housekeeping
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import mails
-from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place, Recipient
+from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.mails import mark_failed
 
@@ -42,12 +29,11 @@ EVENTS_AT_ONCE = 500
 
 async def studios_with_news(database: Database) -> list[UUID]:
     async with database.connection() as connection:
-        return await mails.studios_with_news(connection)
+        return await housekeeping.studios_with(connection, "news")
 
 
 async def queue_news(database: Database, studio_id: UUID) -> bool:
-    """Queue the mails of a studio's next events, and keep those that come too late as failed; return whether there are
-    more events."""
+    """Queue the mails of the next events, those that come too late as failed; return whether there are more events."""
     access = system_access(studio_id)
     async with database.transaction() as connection:
         seen = await mails.lock_cursor(connection, access)
@@ -56,10 +42,10 @@ async def queue_news(database: Database, studio_id: UUID) -> bool:
         if until <= seen:
             return False
         events = await mails.read_news(connection, access, seen, until)
-        wanted = await _wanted(connection, access, place, events, kind_of)
+        wanted = await _wanted(connection, access, place, events, rules.kind_of)
         await mails.queue(connection, access, await _within_limits(connection, access, wanted))
-        late = await _wanted(connection, access, place, events, late_kind_of)
-        await mails.queue(connection, access, late, TOO_LATE)
+        late = await _wanted(connection, access, place, events, rules.late_kind_of)
+        await mails.queue(connection, access, late, rules.TOO_LATE)
         await mails.advance(connection, access, until)
     return until < place.head
 
@@ -68,17 +54,14 @@ async def skip_old_news(database: Database) -> None:
     """Pass over the events that are too old for mails, while no mail server is configured: nobody was promised mails
     then, so that these do not count as dropped once there is a server."""
     for studio_id in await studios_with_news(database):
-        while await _skip(database, system_access(studio_id)):
-            pass
-
-
-async def _skip(database: Database, access: Access) -> bool:
-    async with database.transaction() as connection:
-        seen = await mails.lock_cursor(connection, access)
-        until = await mails.last_old_event(connection, access, seen, EVENTS_AT_ONCE, NEWS_LASTS)
-        if until is not None:
-            await mails.advance(connection, access, until)
-    return until is not None
+        access, has_more = system_access(studio_id), True
+        while has_more:
+            async with database.transaction() as connection:
+                seen = await mails.lock_cursor(connection, access)
+                until = await mails.last_old_event(connection, access, seen, EVENTS_AT_ONCE, rules.NEWS_LASTS)
+                has_more = until is not None
+                if until is not None:
+                    await mails.advance(connection, access, until)
 
 
 async def _wanted(
@@ -86,22 +69,19 @@ async def _wanted(
     access: Access,
     place: Place,
     events: Iterable[MailedEvent],
-    kind_of_news: Callable[[News, datetime], MailKind | None],
+    kind_of_news: Callable[[rules.News, datetime], rules.MailKind | None],
 ) -> list[MemberMail]:
     wanted = []
     for event in events:
         kind = kind_of_news(event.news, place.now)
-        if kind is None or not is_switched_on(kind, place.switches, test=place.test):
+        if kind is None or not rules.is_switched_on(kind, place.switches, test=place.test):
             continue
-        recipients = await _recipients(connection, access, kind, event)
+        recipients = [] if event.recipient is None else [event.recipient]
+        if kind is rules.MailKind.CLASS_CHANGED:
+            news = event.news
+            recipients = await mails.members_of_class(connection, access, news.class_id, news.created_at)
         wanted += [MemberMail(kind, event.news.event_id, recipient) for recipient in recipients]
     return wanted
-
-
-async def _recipients(connection: Connection, access: Access, kind: MailKind, event: MailedEvent) -> list[Recipient]:
-    if kind is MailKind.CLASS_CHANGED:
-        return await mails.members_of_class(connection, access, event.news.class_id, event.news.created_at)
-    return [] if event.recipient is None else [event.recipient]
 
 
 async def _within_limits(connection: Connection, access: Access, wanted: list[MemberMail]) -> list[MemberMail]:
@@ -111,42 +91,39 @@ async def _within_limits(connection: Connection, access: Access, wanted: list[Me
     kept = []
     for mail in wanted:
         counts[mail.recipient.member_id] += 1
-        if counts[mail.recipient.member_id] <= MAILS_PER_HOUR:
+        if counts[mail.recipient.member_id] <= rules.MAILS_PER_HOUR:
             kept.append(mail)
     return kept
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int) -> list[ClaimedMail]:
-    """Claim mails to members that are due. Those that are no news any more are dropped, however many: after an outage,
-    they must not hold up the others."""
+    """Claim mails that are due. All that are no news any more are dropped, so that they do not hold up the others."""
     while True:
         async with database.transaction() as connection:
             due = await mails.claim(connection, system_access(studio_id), at_most, LEASE_SECONDS)
             kept = await _without_old_news(connection, system_access(studio_id), due)
         if kept or not due:
-            return [_claimed(studio_id, each.columns) for each in kept]
-
-
-def _claimed(studio_id: UUID, row: Mapping[str, Any]) -> ClaimedMail:
-    return ClaimedMail(studio_id, row["id"], row["attempts"], partial(mail_texts.content, row))
+            rows = [each.columns for each in kept]
+            return [
+                ClaimedMail(studio_id, row["id"], row["attempts"], partial(mail_texts.content, row)) for row in rows
+            ]
 
 
 async def _without_old_news(connection: Connection, access: Access, due: Iterable[DueMail]) -> list[DueMail]:
     kept = []
     for mail in due:
-        if is_still_news(mail.kind, mail.news, mail.now):
+        if rules.is_still_news(mail.kind, mail.news, mail.now):
             kept.append(mail)
         else:
-            problem = TOO_LATE if late_kind_of(mail.news, mail.now) is mail.kind else UNTRUE
+            problem = rules.TOO_LATE if rules.late_kind_of(mail.news, mail.now) is mail.kind else rules.UNTRUE
             await mark_failed(connection, access, mail.columns["id"], None, problem)
     return kept
 
 
 @staff_flow(Permission.STUDIO)
-async def switch_mails(connection: Connection, access: Access, kind: MailKind, on: bool) -> bool | Refusal:
+async def switch_mails(connection: Connection, access: Access, kind: rules.MailKind, on: bool) -> bool | Refusal:
     """Switch one kind of mail on or off; return the new state. Mails that are already queued are still sent."""
-    refusal = access.refusal_without_all_locations(Permission.STUDIO)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.STUDIO):
         return refusal
     switches = await mails.lock_switches(connection, access)
     async with audited(connection, access, "studio.switch_mails", Subject("studio", access.studio_id)):

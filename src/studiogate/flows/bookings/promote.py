@@ -8,40 +8,25 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings import facts as domain_facts
+from studiogate.domain.bookings import waitlist
 from studiogate.domain.bookings.entitlement import is_behind
-from studiogate.domain.bookings.facts import (
-    ClassFacts,
-    LiveBooking,
-    MemberFacts,
-    MembershipFacts,
-    SpotFacts,
-    WaitingEntry,
-)
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
-from studiogate.domain.bookings.waitlist import (
-    Promote,
-    PromotionStep,
-    eligible_waiting,
-    plan_promotions,
-    promotion_is_open,
-    seats_open_to_newcomers,
-)
+from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
 from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.flows.memberships import catch_up
 from studiogate.storage.bookings import create, facts
 from studiogate.storage.bookings import lock as booking_locks
 from studiogate.storage.bookings.cancel import NewCancellation
-from studiogate.storage.bookings.create import NewBooking, Renumbered, TakenSeat
 from studiogate.storage.bookings.facts import ClassSituation, LiveEntry, PeopleSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change, emit
 
-Entry = WaitingEntry | LiveEntry
+Entry = domain_facts.WaitingEntry | LiveEntry
 
 
 class MembersToLoad(NamedTuple):
-    """Members of a request, and the number of seats that are to be given to waiting members. For a preview, nobody is
-    locked and nothing changes."""
+    """Members of a request, and the seats to be given to waiting members. A preview locks and changes nothing."""
 
     member_ids: list[UUID]
     seats: int
@@ -50,8 +35,7 @@ class MembersToLoad(NamedTuple):
 
 
 class PromotionPlan(NamedTuple):
-    """What is to become of waiting members, and when that was decided. If ``someone_left`` the waitlist, those behind
-    move up even if nobody is promoted."""
+    """What becomes of waiting members. If ``someone_left``, those behind move up even if nobody is promoted."""
 
     steps: Sequence[PromotionStep]
     at: datetime
@@ -61,12 +45,9 @@ class PromotionPlan(NamedTuple):
 async def load_members(
     connection: Connection, access: Access, situation: ClassSituation, concerned: MembersToLoad
 ) -> PeopleSituation:
-    """Read the members, and as many waiting members as it takes to decide who gets the free seats.
-
-    The first hundred are nearly always enough. If they leave a seat free, all waiting members are read: a newcomer must
-    not overtake one further back. Locks are then taken in two steps, out of order; if that causes a deadlock,
-    PostgreSQL breaks it and the transaction is repeated.
-    """
+    """Read the members, and as many waiting members as it takes to decide who gets the free seats. If the first hundred
+    leave a seat free, all are read: a newcomer must not overtake one further back. Locks are then taken in two steps,
+    out of order; if that causes a deadlock, PostgreSQL breaks it and the transaction is repeated."""
     seats = concerned.seats
     waiting = situation.class_.waitlist_count if seats > 0 else 0
     depth = min(waiting, facts.WAITING_LOOKED_AT)
@@ -95,11 +76,8 @@ async def _read_people(
 
 
 def members_behind(people: PeopleSituation) -> list[UUID]:
-    """Return the members with a membership that is usable again once what is due has been applied.
-
-    Housekeeping renews memberships and ends pauses, but may be a minute behind, or down. A member must not be refused,
-    nor be overtaken on a waitlist, because of that.
-    """
+    """Return the members with a membership that is usable again once what is due has been applied. Housekeeping may be
+    a minute behind, or down: nobody must be refused or overtaken because of that."""
     members = [*people.members.values(), *(entry.member for entry in people.waiting)]
     return [each.id for each in members if any(is_behind(held, people.now) for held in each.memberships)]
 
@@ -117,9 +95,9 @@ async def _undone(connection: Connection) -> AsyncIterator[None]:
 
 def _leaves_seats_over(situation: ClassSituation, people: PeopleSituation, seats: int) -> bool:
     class_ = situation.class_._replace(booked_count=situation.class_.capacity - seats)
-    if not promotion_is_open(class_, situation.policy, people.now):
+    if not waitlist.promotion_is_open(class_, situation.policy, people.now):
         return False
-    return eligible_waiting(class_, people.waiting, people.spots, people.now) < seats
+    return waitlist.eligible_waiting(class_, people.waiting, people.spots, people.now) < seats
 
 
 async def promote(
@@ -134,13 +112,13 @@ async def promote(
 
 
 async def record_steps(
-    connection: Connection, access: Access, class_: ClassFacts, plan: PromotionPlan
-) -> list[tuple[WaitingEntry, Promote]]:
+    connection: Connection, access: Access, class_: domain_facts.ClassFacts, plan: PromotionPlan
+) -> list[tuple[domain_facts.WaitingEntry, Promote]]:
     """Write who is promoted and who is skipped, close the gaps on the waitlist and announce it; return the promoted."""
     promoted, skipped = [], {}
     for step in plan.steps:
         if isinstance(step.verdict, Promote):
-            taken = TakenSeat(step.verdict, plan.at, promoted=True)
+            taken = create.TakenSeat(step.verdict, plan.at, promoted=True)
             await create.record_promotion(connection, access, class_.id, step.entry.booking_id, taken)
             promoted.append((step.entry, step.verdict))
         elif step.entry.skip_reason != step.verdict.skip_reason:
@@ -185,13 +163,15 @@ def _waiting(entry: Entry) -> dict[str, object]:
     return previous if entry.skip_reason is None else {**previous, "skip_reason": entry.skip_reason}
 
 
-def _moved(each: Renumbered, skipped: Mapping[UUID, str | None]) -> dict[str, object]:
+def _moved(each: create.Renumbered, skipped: Mapping[UUID, str | None]) -> dict[str, object]:
     previous: dict[str, object] = {"position": each.position_before}
     return {**previous, "skip_reason": skipped[each.entry_id]} if each.entry_id in skipped else previous
 
 
 def after_promotions(
-    situation: ClassSituation, people: PeopleSituation, promoted: list[tuple[WaitingEntry, Promote]]
+    situation: ClassSituation,
+    people: PeopleSituation,
+    promoted: list[tuple[domain_facts.WaitingEntry, Promote]],
 ) -> tuple[ClassSituation, PeopleSituation]:
     class_ = situation.class_
     seated = {entry.id for entry, _ in promoted}
@@ -205,18 +185,16 @@ def after_promotions(
     members = dict(people.members)
     for entry, verdict in promoted:
         if entry.member.id in members:
-            members[entry.member.id] = _seated(members[entry.member.id], entry, verdict)
+            live = domain_facts.LiveBooking(entry.booking_id, BookingStatus.CONFIRMED)
+            members[entry.member.id] = _paid_by(members[entry.member.id], verdict)._replace(live_booking=live)
     return situation._replace(class_=class_), people._replace(members=members, waiting=waiting, spots=spots)
 
 
 def after_booking(
-    situation: ClassSituation, people: PeopleSituation, new: NewBooking
+    situation: ClassSituation, people: PeopleSituation, new: create.NewBooking
 ) -> tuple[ClassSituation, PeopleSituation]:
-    """Return the class and its people after a new booking, for the next decision of the same batch.
-
-    A new waitlist entry is not added to ``waiting``: it joined because all free seats are reserved for others, and
-    before a cancellation frees one, waiting members are read again.
-    """
+    """Return the class and its people after a new booking, for the next decision. A new waitlist entry is not added to
+    ``waiting``: before a cancellation frees a seat, waiting members are read again."""
     decision, class_ = new.decision, situation.class_
     if new.position is not None:
         class_ = class_._replace(waitlist_count=class_.waitlist_count + 1)
@@ -224,7 +202,7 @@ def after_booking(
         left = class_.waitlist_count - (decision.converts is not None)
         class_ = class_._replace(booked_count=class_.booked_count + 1, waitlist_count=left)
     taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
-    live = LiveBooking(new.id, BookingStatus(decision.outcome.value))
+    live = domain_facts.LiveBooking(new.id, BookingStatus(decision.outcome.value))
     member = _paid_by(people.members[new.member_id], taken)._replace(live_booking=live)
     waiting = tuple(entry for entry in people.waiting if entry.booking_id != new.id) if people.waiting else ()
     spots = _with_held(people.spots, {decision.class_spot_id}) if people.spots else ()
@@ -244,24 +222,19 @@ def after_cancellation(people: PeopleSituation, new: NewCancellation) -> PeopleS
     return people._replace(spots=spots)
 
 
-def _seated(member: MemberFacts, entry: WaitingEntry, verdict: Promote) -> MemberFacts:
-    live = LiveBooking(entry.booking_id, BookingStatus.CONFIRMED)
-    return _paid_by(member, verdict)._replace(live_booking=live)
+def _paid_by(member: domain_facts.MemberFacts, verdict: Promote) -> domain_facts.MemberFacts:
+    held, taken = member.memberships, -verdict.credits_taken
+    paid = (_with_credits(each, taken) if each.id == verdict.membership_id else each for each in held)
+    return member._replace(memberships=tuple(paid))
 
 
-def _paid_by(member: MemberFacts, verdict: Promote) -> MemberFacts:
-    return member._replace(memberships=tuple(_paid(each, verdict) for each in member.memberships))
+def _with_held(
+    spots: tuple[domain_facts.SpotFacts, ...], taken: Collection[UUID | None]
+) -> tuple[domain_facts.SpotFacts, ...]:
+    return tuple(domain_facts.SpotFacts(spot.id, spot.label, spot.held or spot.id in taken) for spot in spots)
 
 
-def _with_held(spots: tuple[SpotFacts, ...], taken: Collection[UUID | None]) -> tuple[SpotFacts, ...]:
-    return tuple(SpotFacts(spot.id, spot.label, spot.held or spot.id in taken) for spot in spots)
-
-
-def _paid(membership: MembershipFacts, verdict: Promote) -> MembershipFacts:
-    return _with_credits(membership, -verdict.credits_taken) if membership.id == verdict.membership_id else membership
-
-
-def _with_credits(membership: MembershipFacts, more: int) -> MembershipFacts:
+def _with_credits(membership: domain_facts.MembershipFacts, more: int) -> domain_facts.MembershipFacts:
     if membership.credits_remaining is None:
         return membership
     return membership._replace(credits_remaining=membership.credits_remaining + more)
@@ -270,5 +243,5 @@ def _with_credits(membership: MembershipFacts, more: int) -> MembershipFacts:
 def open_seats(situation: ClassSituation, people: PeopleSituation) -> int:
     """Return how many seats a newcomer may take: the free ones that no eligible member waits for."""
     class_ = situation.class_
-    eligible = eligible_waiting(class_, people.waiting, people.spots, people.now) if people.waiting else 0
-    return seats_open_to_newcomers(class_, situation.policy, eligible, people.now)
+    eligible = waitlist.eligible_waiting(class_, people.waiting, people.spots, people.now) if people.waiting else 0
+    return waitlist.seats_open_to_newcomers(class_, situation.policy, eligible, people.now)

@@ -1,21 +1,13 @@
 """Decide when a booking or a cancellation is executed, and with which others. Nothing else does.
 
 Requests wait here, holding nothing, until one of a few slots is free: it takes what waits, up to a batch, and executes
-it in one transaction (``executor``). docs/locking.md shows the whole road.
+it in one transaction (``executor``). docs/locking.md shows the whole road and all rules.
 
-- The requests of a class are executed in order of arrival, by one slot at a time.
-- Classes take turns, so that a crowd for one class does not delay the others. A batch is of one studio.
-- A member is in a batch for one class only: the facts that a booking is decided on are read before the batch.
-- What was locked elsewhere returns to the head of its queue, and its class to the head of all: the executor waits for
-  the locks of the oldest request, for a while. After that, the class rests and is executed alone, by one slot at a
-  time; likewise a request whose member is locked, and after the others of its class if the member remains locked.
-- The first class that does not fit into a batch begins the next one. Without this rule, a class that is executed alone,
-  or is of another studio, would wait as long as other classes return to the head.
-- A request that has waited for 5 seconds is refused at that moment, whatever the slots do.
-- While other clients read, a crowd rests between its batches, as far as its requests are still executed in time.
+The requests of a class are executed in order of arrival, by one slot at a time, and classes take turns. A member is in
+a batch for one class only: the facts that a booking is decided on are read before the batch. What was locked elsewhere
+returns to the head of its queue, later to be executed alone.
 
-This is an optimisation only: the locks of the rows, which also cover other processes, keep bookings correct.
-"""
+This is an optimisation only: the locks of the rows, which also cover other processes, keep bookings correct."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -28,8 +20,6 @@ from uuid import UUID
 from studiogate import clock
 from studiogate.flows import idempotency
 from studiogate.flows.bookings import executor
-from studiogate.flows.bookings.executor import NotExecuted, PendingRequest
-from studiogate.flows.idempotency import Outcome
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Database, OverloadedError
 
@@ -43,12 +33,12 @@ MAX_REST_FACTOR = 6.0  # the longest rest of a crowd, as a multiple of the batch
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    pending: PendingRequest
-    result: asyncio.Future[Outcome]
+    pending: executor.PendingRequest
+    result: asyncio.Future[idempotency.Outcome]
     arrived: float = field(default_factory=clock.monotonic)
     is_alone: bool = False  # whether it is executed alone, because its member was locked
 
-    def answer(self, result: Outcome | Exception) -> None:
+    def answer(self, result: idempotency.Outcome | Exception) -> None:
         if isinstance(result, Exception) and not self.result.done():
             self.result.set_exception(result)
         elif not self.result.done():  # its client may have gone
@@ -87,7 +77,7 @@ class Scheduler:
         """The number of requests whose batch has not begun."""
         return sum(len(each.waiting) for each in self._classes.values())
 
-    async def submit(self, pending: PendingRequest) -> Outcome:
+    async def submit(self, pending: executor.PendingRequest) -> idempotency.Outcome:
         """Execute a request in its turn and return its outcome; raise OverloadedError if that takes too long."""
         class_ = self._class_of(pending)
         batches = len(class_.waiting) // self.largest
@@ -109,11 +99,10 @@ class Scheduler:
             raise OverloadedError
 
     async def settled(self) -> None:
-        """Wait for the batches in progress."""
         while self._tasks:
             await asyncio.gather(*self._tasks)
 
-    def _class_of(self, pending: PendingRequest) -> _Class:
+    def _class_of(self, pending: executor.PendingRequest) -> _Class:
         """Return the class of a request; one without requests is kept once it is offered, until it has none."""
         key = (pending.context.access.studio_id, pending.command.class_id)
         return self._classes.get(key) or _Class(key)
@@ -224,11 +213,11 @@ class Scheduler:
         if self.reads != reads:
             for class_ in classes:
                 self._rest_for_others(class_, clock.monotonic() - began)
-        executed = sum(not isinstance(each, NotExecuted) for each in results)
+        executed = sum(not isinstance(each, executor.NotExecuted) for each in results)
         self._estimate.step(others_wait=bool(self._ready), requests=max(1, executed) / len(batch))
         self._fill_slots()
         for number, (request, result) in enumerate(zip(batch, results, strict=True), start=1):
-            if not isinstance(result, NotExecuted):
+            if not isinstance(result, executor.NotExecuted):
                 request.answer(result)
             if number % executor.PORTION == 0:
                 await asyncio.sleep(0)  # others in this process are served in between
@@ -238,22 +227,22 @@ class Scheduler:
         for class_ in classes:
             class_.is_executing = class_.is_alone = False
         for request, result in reversed(results):
-            if result is NotExecuted.KEY_BUSY:
+            if result is executor.NotExecuted.KEY_BUSY:
                 self._wait_for_key(request)
-            elif isinstance(result, NotExecuted) and not self._is_over(request):
+            elif isinstance(result, executor.NotExecuted) and not self._is_over(request):
                 self._put_back(self._class_of(request.pending), request, result)
-        for request, _ in [each for each in reversed(results) if each[1] is NotExecuted.NOT_FREE]:
+        for request, _ in [each for each in reversed(results) if each[1] is executor.NotExecuted.NOT_FREE]:
             self._offer(self._class_of(request.pending), first=True)
         for class_ in classes:
             self._offer(class_)
 
-    def _put_back(self, class_: _Class, request: _Request, why: NotExecuted) -> None:
-        if why is NotExecuted.BLOCKED and request.is_alone:
+    def _put_back(self, class_: _Class, request: _Request, why: executor.NotExecuted) -> None:
+        if why is executor.NotExecuted.BLOCKED and request.is_alone:
             class_.waiting.append(request)
             return
         class_.waiting.appendleft(request)
-        request.is_alone = why is NotExecuted.BLOCKED
-        if why is NotExecuted.CLASS_BLOCKED:
+        request.is_alone = why is executor.NotExecuted.BLOCKED
+        if why is executor.NotExecuted.CLASS_BLOCKED:
             class_.is_alone = True
             self._rest(class_, REST_SECONDS)
 

@@ -6,15 +6,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.cancellation import (
-    Cancellation,
-    CancellationAttempt,
-    CancellationCause,
-    class_cancellation_refusal,
-    decide_cancellation,
-    is_cancelled_with_class,
-)
-from studiogate.domain.bookings.states import BookingStatus, ClassStatus
+from studiogate.domain.bookings import cancellation as rules
+from studiogate.domain.bookings.cancellation import CancellationCause
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus, WaitlistStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.instants import overlaps
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
@@ -22,9 +16,8 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused_reason
 from studiogate.flows import changes
 from studiogate.flows.bookings import promote
-from studiogate.flows.bookings.cancel import record_with_class
-from studiogate.flows.bookings.promote import MembersToLoad
-from studiogate.flows.changes import audited, changing
+from studiogate.flows.bookings.cancel import new_cancellation, record
+from studiogate.flows.idempotency import WriteContext
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import facts, lock, read, staff
@@ -52,16 +45,13 @@ async def cancel_class(
 ) -> CancelledClass | Refusal:
     """Cancel a class and its bookings, free of charge; credits are returned, the waitlist expires. Members who were
     checked in or marked as no-show in a class that has begun keep these bookings; a class that is over is refused."""
-    refusal = refused_reason(reason)
-    if refusal is not None:
+    if refusal := refused_reason(reason):
         return refusal
-    situation = await lock.lock_class(connection, access, class_id)
-    if situation is None:
+    if (situation := await lock.lock_class(connection, access, class_id)) is None:
         return NOT_FOUND
-    refusal = class_cancellation_refusal(situation.class_, await classes.database_time(connection, access))
-    if refusal is not None:
+    if refusal := rules.class_cancellation_refusal(situation.class_, await classes.database_time(connection, access)):
         return refusal
-    async with audited(connection, access, "class.cancel", Subject("class", class_id), reason):
+    async with changes.audited(connection, access, "class.cancel", Subject("class", class_id), reason):
         return await cancel_locked_class(connection, access, situation)
 
 
@@ -73,12 +63,12 @@ async def cancel_locked_class(connection: Connection, access: Access, situation:
     bookings = [
         (booking_id, member_id)
         for booking_id, member_id, status in await staff.live_bookings(connection, access, class_id)
-        if is_cancelled_with_class(status, situation.class_, now)
+        if rules.is_cancelled_with_class(status, situation.class_, now)
     ]
     members = [member_id for _, member_id in bookings]
     await lock.lock_members(connection, access, class_id, members)
     returned = 0
-    async with changing(connection, access, EventType.CLASS_CANCELLED, class_id):
+    async with changes.changing(connection, access, EventType.CLASS_CANCELLED, class_id):
         for booking_id, _ in bookings:
             returned += await cancel_with_class(
                 connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
@@ -93,15 +83,17 @@ async def cancel_with_class(
     """Cancel one booking because its class was cancelled or has started; return the number of credits returned."""
     held = await facts.look_at_booking(connection, access, booking_id, situation)
     cancellation = cancellation_of(situation, held, cause)
-    await record_with_class(connection, access, situation, held, cancellation)
+    new = new_cancellation(WriteContext(access), held, cancellation, None, promoted=False)
+    # The member's place on the waitlist, if there is one, has expired.
+    await record(connection, access, [situation], [new._replace(entry_becomes=WaitlistStatus.EXPIRED)])
     return cancellation.credits_returned
 
 
-def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: CancellationCause) -> Cancellation:
-    attempt = CancellationAttempt(
+def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: CancellationCause) -> rules.Cancellation:
+    attempt = rules.CancellationAttempt(
         held.booking, situation.class_, held.membership, 0, situation.currency, cause, held.now
     )
-    decided = decide_cancellation(attempt)
+    decided = rules.decide_cancellation(attempt)
     if isinstance(decided, Refusal):
         raise AssertionError(f"a live booking cannot be kept by its own class: {decided.code}")
     return decided
@@ -111,10 +103,8 @@ def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: Ca
 async def change_capacity(
     connection: Connection, access: Access, class_id: UUID, capacity: int
 ) -> ChangedCapacity | Refusal:
-    """Raise or lower the capacity, also while the class runs, but not below the seats taken. New seats go to waiting
-    members."""
-    situation = await lock.lock_class(connection, access, class_id)
-    if situation is None:
+    """Change the capacity, also while the class runs, but not below the seats taken. Waiting members get new seats."""
+    if (situation := await lock.lock_class(connection, access, class_id)) is None:
         return NOT_FOUND
     if situation.class_.status == ClassStatus.CANCELLED:
         return Refusal(Code.CLASS_CANCELLED)
@@ -124,8 +114,8 @@ async def change_capacity(
     announced = [] if capacity == situation.class_.capacity else [class_id]
     await changes.announce_first(connection, access, *announced)
     async with (
-        audited(connection, access, "class.capacity", Subject("class", class_id)),
-        changing(connection, access, EventType.CLASS_UPDATED, *announced),
+        changes.audited(connection, access, "class.capacity", Subject("class", class_id)),
+        changes.changing(connection, access, EventType.CLASS_UPDATED, *announced),
     ):
         await staff.set_capacity(connection, access, class_id, capacity)
         promoted = await fill_free_seats(connection, access, class_id)
@@ -138,7 +128,7 @@ async def fill_free_seats(connection: Connection, access: Access, class_id: UUID
     if situation is None or not situation.has_seat_and_waitlist:
         return 0
     seats = situation.class_.available_count
-    people = await promote.load_members(connection, access, situation, MembersToLoad([], seats))
+    people = await promote.load_members(connection, access, situation, promote.MembersToLoad([], seats))
     after, _ = await promote.promote(connection, access, situation, people)
     return after.class_.booked_count - situation.class_.booked_count
 
@@ -155,15 +145,14 @@ class AffectedMember(NamedTuple):
 
 async def affected_by_cancelling(connection: Connection, access: Access, class_id: UUID) -> list[AffectedMember] | None:
     """Return who would lose a booking if the class were cancelled now, and the credits that they would get back."""
-    situation = await read.find_class(connection, access, class_id)
-    if situation is None:
+    if (situation := await read.find_class(connection, access, class_id)) is None:
         return None
     holders = await storage.read_holders(connection, access, class_id)
     held = await facts.look_at_bookings(connection, access, [each.booking_id for each in holders], [situation])
     found = []
     for each in holders:
         booking = held.get(each.booking_id)
-        if booking is not None and is_cancelled_with_class(each.status, situation.class_, booking.now):
+        if booking is not None and rules.is_cancelled_with_class(each.status, situation.class_, booking.now):
             decided = cancellation_of(situation, booking, CancellationCause.CLASS_CANCELLED)
             found.append(_member(each)._replace(credits_returned=decided.credits_returned))
     return found

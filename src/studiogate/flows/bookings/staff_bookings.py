@@ -6,33 +6,22 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
+from studiogate.domain.bookings import states
 from studiogate.domain.bookings.cancellation import CancellationCause
-from studiogate.domain.bookings.facts import WaitingEntry
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
-from studiogate.domain.bookings.states import (
-    SEAT_HOLDING,
-    BookingStatus,
-    ClassStatus,
-    WaitlistStatus,
-    attendance_refusal,
-    booking_transition_refusal,
-    waitlist_transition_refusal,
-)
+from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_promotion
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import executor, promote
 from studiogate.flows.bookings.cancel import CancelBooking
-from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.changes import audited
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.memberships import catch_up
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
-from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import facts, lock, read, staff
-from studiogate.storage.bookings.facts import PeopleSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change, emit
 
@@ -47,43 +36,36 @@ class PromotedEntry(NamedTuple):
 async def promote_entry(
     connection: Connection, access: Access, entry_id: UUID, override: Override = NO_OVERRIDE
 ) -> PromotedEntry | Refusal:
-    """Give a free seat to a waiting member whom staff chose, regardless of position and waitlist mode.
-
-    Every rule but the booking window is checked again, as for any promotion; on a refusal nothing changes.
-    """
+    """Give a free seat to a waiting member whom staff chose, regardless of position and waitlist mode. Every rule but
+    the booking window is checked again, as for any promotion; on a refusal nothing changes."""
     if override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=override.faults)
-    found = await lock.lock_class_of_entry(connection, access, entry_id)
-    if found is None:
+    if (found := await lock.lock_class_of(connection, access, "waitlist_entries", entry_id)) is None:
         return NOT_FOUND
     situation, member_id = found
     class_ = situation.class_
     await lock.lock_members(connection, access, class_.id, [member_id])
     entry = await facts.look_at_entry(connection, access, entry_id)
-    refusal = waitlist_transition_refusal(WaitlistStatus(entry.status), WaitlistStatus.CONVERTED)
+    refusal = states.waitlist_transition_refusal(WaitlistStatus(entry.status), WaitlistStatus.CONVERTED)
     if refusal is not None or entry.position is None:
         return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
     people = await facts.load_members(connection, access, situation, [], depth=entry.position)
     if member_id in promote.members_behind(people):
         await catch_up(connection, access, [member_id])
         people = await facts.load_members(connection, access, situation, [], depth=entry.position)
-    chosen = _entry_of(people, entry_id)
+    chosen = next(entry for entry in people.waiting if entry.id == entry_id)
     lock.check_owner(chosen.member.id, [member_id])
     decided = decide_staff_promotion(class_, chosen, people.spots, people.now, override)
     if isinstance(decided, Refusal):
         return decided
-    subject = Subject("waitlist_entry", entry_id)
+    subject = audit.Subject("waitlist_entry", entry_id)
     before = await audit.snapshot(connection, access, subject)
     plan = promote.PromotionPlan([PromotionStep(chosen, decided)], people.now)
     await promote.record_steps(connection, access, class_, plan)
     changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
     changes |= overridden_rules(decided.overridden)
-    await audit.add(connection, access, Entry("waitlist.promote", subject, changes, override.reason))
+    await audit.add(connection, access, audit.Entry("waitlist.promote", subject, changes, override.reason))
     return PromotedEntry(chosen.booking_id, member_id, decided.overridden)
-
-
-def _entry_of(people: PeopleSituation, entry_id: UUID) -> WaitingEntry:
-    return next(entry for entry in people.waiting if entry.id == entry_id)
 
 
 @staff_flow(Permission.BOOKINGS)
@@ -91,12 +73,11 @@ async def cancel_booking(
     connection: Connection, access: Access, booking_id: UUID, reason: str | None = None
 ) -> dict[str, object] | Refusal:
     """Cancel a booking for the studio, even after the start: no fee, the credit is returned. Returns the receipt."""
-    faults = Override(reason=reason).faults
-    if faults:
+    if faults := Override(reason=reason).faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    if await lock.lock_class_of_booking(connection, access, booking_id) is None:
+    if await lock.lock_class_of(connection, access, "bookings", booking_id) is None:
         return NOT_FOUND
-    async with audited(connection, access, "booking.cancel", Subject("booking", booking_id), reason):
+    async with audited(connection, access, "booking.cancel", audit.Subject("booking", booking_id), reason):
         return await cancel_for_studio(connection, access, booking_id, reason)
 
 
@@ -105,13 +86,12 @@ async def cancel_for_studio(
 ) -> dict[str, Any] | Refusal:
     """Cancel a booking and promote into its seat; return the receipt. Must run inside a transaction. ``moved_to`` is
     the booking in another class that replaces it."""
-    found = await read.class_and_member(connection, access, booking_id)
-    if found is None:
+    if (found := await read.class_and_member(connection, access, booking_id)) is None:
         return NOT_FOUND
     class_id, member_id = found
     cause = CancellationCause.STUDIO if moved_to is None else CancellationCause.MOVED
     wanted = CancelBooking(class_id, booking_id, reason, cause, member_id, moved_to)
-    (done,) = await executor.execute_together(connection, [PendingRequest(WriteContext(access), wanted)])
+    (done,) = await executor.execute_together(connection, [executor.PendingRequest(WriteContext(access), wanted)])
     if not isinstance(done, Stored):
         return done if isinstance(done, Refusal) else NOT_FOUND
     receipt: dict[str, object] = json.loads(done.body)
@@ -132,24 +112,22 @@ _ACTIONS = {
 async def mark(
     connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
 ) -> Mark | Refusal:
-    """Check in, mark as no-show, or undo that; ``undoes`` is the status that is undone. Instructors do so in their own
-    classes."""
-    found = await lock.lock_class_of_booking(connection, access, booking_id)
-    if found is None:
+    """Check in, mark as no-show, or undo what ``undoes`` says. Instructors do so in their own classes."""
+    if (found := await lock.lock_class_of(connection, access, "bookings", booking_id)) is None:
         return NOT_FOUND
     situation, _ = found
     if not access.may_act_on_class_of(await staff.instructor_of_class(connection, access, situation.class_.id)):
         return NOT_FOUND
     held = await facts.look_at_booking(connection, access, booking_id, situation)
-    refusal = _mark_refusal(held.booking.status, status, undoes) or attendance_refusal(
+    refusal = _mark_refusal(held.booking.status, status, undoes) or states.attendance_refusal(
         held.booking.status, BookingStatus(status), situation.class_.start_time, held.now
     )
     if refusal is not None:
         return refusal
-    if status == "confirmed" and situation.class_.status == ClassStatus.CANCELLED:
+    if status == "confirmed" and situation.class_.status == states.ClassStatus.CANCELLED:
         return Refusal(Code.CLASS_CANCELLED)
     action = _ACTIONS[held.booking.status, BookingStatus(status)]
-    async with audited(connection, access, action, Subject("booking", booking_id)):
+    async with audited(connection, access, action, audit.Subject("booking", booking_id)):
         await staff.set_booking_status(connection, access, booking_id, status)
     before = {"status": held.booking.status.value}
     await emit(connection, access, EventType.BOOKING_UPDATED, Change(booking_id, before))
@@ -158,8 +136,8 @@ async def mark(
 
 def _mark_refusal(current: BookingStatus, target: Mark, undoes: Mark | None) -> Refusal | None:
     """Refuse to mark a booking without a seat: only promotion, which takes seat and credit, confirms a waiting one."""
-    if current not in SEAT_HOLDING:
+    if current not in states.SEAT_HOLDING:
         return Refusal(Code.INVALID_TRANSITION, {"from": str(current), "to": target})
     if undoes is not None and current != undoes:
         return Refusal(Code.INVALID_TRANSITION, {"is": str(current), "undoes": undoes})
-    return booking_transition_refusal(current, BookingStatus(target))
+    return states.booking_transition_refusal(current, BookingStatus(target))

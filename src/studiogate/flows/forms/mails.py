@@ -29,14 +29,13 @@ from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Mailbox, MailCont
 from studiogate.storage import mails
 from studiogate.storage.db.pool import Database
 from studiogate.storage.forms import link_mails as storage
-from studiogate.storage.forms.link_mails import DueLink
 from studiogate.templating import templates_in
 
 VERIFICATION_LIFE = timedelta(days=7)
 _TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
 
 
-class Answer(NamedTuple):
+class AnswerText(NamedTuple):
     label: str
     value: str
 
@@ -49,22 +48,25 @@ class Links(NamedTuple):
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
-    """Claim mails about submissions that are due."""
     async with database.transaction() as connection:
         rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
-    return [_claimed(studio_id, row, links) for row in rows]
-
-
-def _claimed(studio_id: UUID, row: Mapping[str, Any], links: Links) -> ClaimedMail:
-    return ClaimedMail(studio_id, row["id"], row["attempts"], partial(submission_content, studio_id, row, links))
+    return [
+        ClaimedMail(studio_id, row["id"], row["attempts"], partial(submission_content, studio_id, row, links))
+        for row in rows
+    ]
 
 
 def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) -> MailContent:
-    """Return the content of the mail. To an unverified address it repeats nothing that was typed: otherwise a form
-    could be used to send any text to anybody."""
+    """Return the content of the mail, which repeats to an unverified address nothing that somebody typed."""
     to_stranger = row["kind"] == "confirmation" and not row["verified"]
     studio, title, email = row["studio"], row["title"], row["submitter_email"]
     name = None if to_stranger else row["submitter_name"]
+    verify_url = None
+    if to_stranger:
+        verification = Verification(row["submission_id"], row["created_at"] + VERIFICATION_LIFE)
+        secret = open_link_secret(links.sealer, studio_id, row["link_secret"])
+        query = urlencode({"token": make_verification(secret, row["form_id"], verification)})
+        verify_url = f"{links.origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{query}"
     mail = {
         "studio": studio,
         "form_title": title,
@@ -72,7 +74,7 @@ def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) ->
         "submitter_name": name,
         "submitter_email": email,
         "answers": [] if to_stranger else answered(json.loads(row["fields"]), json.loads(row["data"])),
-        "verify_url": _verify_url(studio_id, row, links) if to_stranger else None,
+        "verify_url": verify_url,
     }
     values = {"mail": mail, "submitted_at": _local(row["created_at"], row["timezone"])}
     text, html = rendered(_TEMPLATES, row["kind"], values)
@@ -82,18 +84,13 @@ def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) ->
     return MailContent(studio, row["recipient"], f"{studio}: {title}", text, html)
 
 
-def _verify_url(studio_id: UUID, row: Mapping[str, Any], links: Links) -> str:
-    verification = Verification(row["submission_id"], row["created_at"] + VERIFICATION_LIFE)
-    secret = open_link_secret(links.sealer, studio_id, row["link_secret"])
-    token = make_verification(secret, row["form_id"], verification)
-    return f"{links.origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{urlencode({'token': token})}"
-
-
-def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, object]) -> list[Answer]:
+def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, object]) -> list[AnswerText]:
     """Return questions and answers in the form's order. Signatures and files are mentioned, not sent."""
     ordered = sorted(fields, key=lambda field: field.get("order") or 0)
     return [
-        Answer(str(field.get("label")), _shown(field, data[field["key"]])) for field in ordered if field["key"] in data
+        AnswerText(str(field.get("label")), _shown(field, data[field["key"]]))
+        for field in ordered
+        if field["key"] in data
     ]
 
 
@@ -129,7 +126,7 @@ async def claim_links(database: Database, studio_id: UUID, at_most: int, links: 
     return claimed
 
 
-def _link_content(studio_id: UUID, due: DueLink, links: Links) -> MailContent:
+def _link_content(studio_id: UUID, due: storage.DueLink, links: Links) -> MailContent:
     secret = open_link_secret(links.sealer, studio_id, due.link_secret)
     token = make_link(secret, due.form_id, Link(due.member_id, due.expires_at))
     mail = {

@@ -17,17 +17,13 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
 from studiogate.flows.changes import audited, record, record_creation, recorded
 from studiogate.flows.forms import save, submit
-from studiogate.flows.forms.save import FormToSave
 from studiogate.flows.members.create import locked_member
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
-from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted, link_mails, uploads
 from studiogate.storage.forms import save as storage
 from studiogate.storage.forms import submit as submissions
-from studiogate.storage.forms.hosted import FormLinkFacts
-from studiogate.storage.forms.uploads import StoredFile
 
 NO_MEMBER = Refusal(Code.NOT_FOUND, {"kind": "member"})
 
@@ -51,11 +47,10 @@ async def create(connection: Connection, access: Access, given: Mapping[str, obj
     values, faults = read_form(given, new=True)
     if faults:
         return refused(*faults)
-    outcome = await save.create(connection, access, FormToSave(**values))
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome := await save.create(connection, access, storage.FormContent(**values)), Refusal):
         return outcome
     form: dict[str, Any] = json.loads(outcome)
-    await record_creation(connection, access, "form.create", Subject("form", UUID(form["id"])))
+    await record_creation(connection, access, "form.create", audit.Subject("form", UUID(form["id"])))
     return form
 
 
@@ -70,7 +65,7 @@ async def change(
     if await storage.lock_form(connection, access, str(form_id)) is None:
         return NOT_FOUND
     action = {"published": "form.publish", "archived": "form.archive"}.get(values.get("status", ""), "form.change")
-    async with audited(connection, access, action, Subject("form", form_id)):
+    async with audited(connection, access, action, audit.Subject("form", form_id)):
         outcome = await save.update(connection, access, str(form_id), values)
     if isinstance(outcome, Refusal):
         return outcome
@@ -79,10 +74,9 @@ async def change(
 
 
 @staff_flow(Permission.SUBMISSIONS)
-async def files(connection: Connection, access: Access, submission_id: UUID) -> list[StoredFile] | Refusal:
+async def files(connection: Connection, access: Access, submission_id: UUID) -> list[uploads.StoredFile] | Refusal:
     """Return the files of a submission, and record that they were taken out."""
-    found = await uploads.files_of_submission(connection, access, submission_id)
-    if found is None:
+    if (found := await uploads.files_of_submission(connection, access, submission_id)) is None:
         return NOT_FOUND
     await record(connection, access, "submission.files", "submission", submission_id)
     return found
@@ -91,11 +85,9 @@ async def files(connection: Connection, access: Access, submission_id: UUID) -> 
 @staff_flow(Permission.SUBMISSIONS)
 async def link(
     connection: Connection, access: Access, form_id: UUID, member_id: UUID, life: timedelta = LINK_LIFE
-) -> FormLinkFacts | Refusal:
-    """Return what a signed link to a form is made from, and record for which member it was made. Refused if the form
-    takes no submissions now: the link would open nothing."""
-    refusal = refused_life(life)
-    if refusal is not None:
+) -> hosted.FormLinkFacts | Refusal:
+    """Return what a signed link is made from, and record for whom. Refused if the form takes no submissions now."""
+    if refusal := refused_life(life):
         return refusal
     facts = await hosted.find_form_link_facts(connection, access, form_id, member_id)
     form = await submissions.find_form(connection, access, form_id)
@@ -114,20 +106,16 @@ async def link(
 async def send_link(connection: Connection, access: Access, wanted: FormLinkToSend) -> QueuedLink | Refusal:
     """Queue a mail with a signed link to a form for a member. The worker reads the address and signs the link when it
     sends the mail. The member is locked: mails are counted one sender at a time, and an erasure waits."""
-    refusal = refused_life(wanted.life)
-    if refusal is not None:
+    if refusal := refused_life(wanted.life):
         return refusal
-    member = await locked_member(connection, access, wanted.member_id)
-    if isinstance(member, Refusal):
+    if isinstance(member := await locked_member(connection, access, wanted.member_id), Refusal):
         return NO_MEMBER if member.code is Code.NOT_FOUND else member
-    form = await submissions.find_form(connection, access, wanted.form_id)
-    if form is None:
+    if (form := await submissions.find_form(connection, access, wanted.form_id)) is None:
         return NOT_FOUND
     email, expires_at = member.profile["email"], member.now + wanted.life
     against = await submit.reason_against(connection, access, form, email)
     queued = await link_mails.count_within_the_hour(connection, access, member.id)
-    refusal = queue_refusal(email, against, queued)
-    if refusal is not None:
+    if refusal := queue_refusal(email, against, queued):
         return refusal
     await link_mails.queue(connection, access, form.id, member.id, expires_at)
     await _record_link(connection, access, "form.send_link", member.id, form.id)
@@ -135,9 +123,8 @@ async def send_link(connection: Connection, access: Access, wanted: FormLinkToSe
 
 
 async def _record_link(connection: Connection, access: Access, action: str, member_id: UUID, form_id: UUID) -> None:
-    """Record which form a member was given the link to."""
     changes = {"form_id": [None, str(form_id)]}
-    await audit.add(connection, access, Entry(action, Subject("member", member_id), changes))
+    await audit.add(connection, access, audit.Entry(action, audit.Subject("member", member_id), changes))
 
 
 ACTIONS = {
@@ -152,17 +139,12 @@ ACTIONS = {
 async def decide(
     connection: Connection, access: Access, submission_id: UUID, status: SubmissionStatus
 ) -> SubmissionStatus | Refusal:
-    """Move a submission to the state that staff chose.
-
-    Staff who confirm a submission vouch for it, so it is verified as well.
-    """
-    kept = await submit.locked_submission(connection, access, submission_id)
-    if kept is None:
+    """Move a submission to the state that staff chose. By confirming one, staff vouch for it: it is verified."""
+    if (kept := await submit.locked_submission(connection, access, submission_id)) is None:
         return NOT_FOUND
-    refusal = submission_transition_refusal(kept.status, status)
-    if refusal is not None:
+    if refusal := submission_transition_refusal(kept.status, status):
         return refusal
-    async with recorded(connection, access, ACTIONS[status], Subject("submission", submission_id)):
+    async with recorded(connection, access, ACTIONS[status], audit.Subject("submission", submission_id)):
         if kept.status != status:
             await submissions.set_status(connection, access, submission_id, status)
         if status is SubmissionStatus.CONFIRMED and not kept.verified:

@@ -1,24 +1,14 @@
 """Take submissions by POST /forms/{id}/submissions and from the hosted page, and verify their emails."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
+from studiogate.domain.forms import states
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge, named_uploads
 from studiogate.domain.forms.settings import FormSettings
-from studiogate.domain.forms.states import (
-    CONFIRMATIONS_PER_HOUR,
-    NotAccepting,
-    closed_reason,
-    count_reason,
-    exists_for,
-    is_verified_by_origin,
-    not_accepting,
-    page_key,
-)
 from studiogate.domain.forms.upload_limits import file_keys, too_many_files
 from studiogate.domain.ids import parse_id
 from studiogate.domain.leads import FormSubmission
@@ -58,20 +48,31 @@ async def submit(
         return NOT_FOUND if email else faulty(BAD_EMAIL)
     if wanted.member_id is not None and not await storage.lock_linked_member(connection, access, wanted.member_id):
         return NOT_FOUND
-    await _lock_order(connection, access, form, email)
-    key = _page_key(form, wanted, email or "")
-    sent = await storage.sent_from_page(connection, access, form.id, key) if key else None
-    if sent is not None:
-        return sent
+    # Submissions depend on others to a form that takes a limited number, and on those of the same email.
+    if form.settings.max_submissions is not None:
+        await storage.lock_count(connection, access, form.id)
+    if email is not None:
+        await people.lock_email(connection, access, email)
+    name = wanted.submitter_name
+    key: bytes | None = None
+    if wanted.page_token is not None:
+        key = states.page_key(wanted.page_token, email or "", name, wanted.data, file_keys(form.fields))
+        sent = await storage.sent_from_page(connection, access, form.id, key)
+        if sent is not None:
+            return sent
     judgement = await _judge(connection, access, form, wanted.data)
     faults = judgement.faults if email else [BAD_EMAIL, *judgement.faults]
     if faults or email is None:
         return faulty(*faults)
     against = await reason_against(connection, access, form, email)
     if against is not None:
-        return not_accepting(against)
-    sender = await _sender(connection, access, form, wanted, email)
-    made = replace(_new_submission(form, wanted, sender, judgement), page_key=key)
+        return states.not_accepting(against)
+    # Only a verified email says who the member is.
+    verified = states.is_verified_by_origin(access, wanted.member_id)
+    member_id, lead_id = await _known_person(connection, access, form, email, name)
+    member_id = (wanted.member_id or member_id) if verified else None
+    given = (judgement.data, judgement.consents, judgement.upload_ids)
+    made = NewSubmission(new_id(), form, name, email, *given, member_id, lead_id, verified, page_key=key)
     wire = await storage.record(connection, access, made)
     if made.lead_id is not None:
         await leads.note_submission(connection, access, made.lead_id, FormSubmission(form.id, made.id, form.now))
@@ -82,49 +83,27 @@ async def submit(
     return wire
 
 
-async def _lock_order(connection: Connection, access: Access, form: FormSituation, email: str | None) -> None:
-    """Serialize submissions that depend on each other: those to a form that takes a limited number, and those of one
-    email."""
-    if form.settings.max_submissions is not None:
-        await storage.lock_count(connection, access, form.id)
-    if email is not None:
-        await people.lock_email(connection, access, email)
-
-
-def _page_key(form: FormSituation, wanted: SubmissionToStore, email: str) -> bytes | None:
-    if wanted.page_token is None:
-        return None
-    return page_key(wanted.page_token, email, wanted.submitter_name, wanted.data, file_keys(form.fields))
-
-
 async def submit_from_page(
     database: Database, access: Access, form_id: UUID, wanted: SubmissionToStore, *, mails: bool
 ) -> str | Refusal:
     """Do the same for the hosted page, in its own transaction."""
-
-    async def transaction() -> str | Refusal:
-        async with database.transaction() as connection:
-            return await submit(connection, access, form_id, wanted, mails=mails)
-
-    return await retry.repeated(transaction)
+    return await retry.in_transaction(database, lambda each: submit(each, access, form_id, wanted, mails=mails))
 
 
 async def reason_against(
     connection: Connection, access: Access, form: FormSituation | PageForm, email: str | None
-) -> NotAccepting | None:
-    """Return why the form takes no submission now (from this email, if it is known), or None if it does.
-
-    Without the locks of a submission the answer is only a hint: it can change before one is made.
-    """
+) -> states.NotAccepting | None:
+    """Return why the form takes no submission now (from this email, if it is known), or None if it does. Without the
+    locks of a submission the answer is only a hint: it can change before one is made."""
     settings, most = form.settings, form.settings.max_submissions
-    reason = closed_reason(form.status, settings, form.now)
+    reason = states.closed_reason(form.status, settings, form.now)
     if reason is not None:
         return reason
     # Facts that cannot matter are not looked up.
     once = not settings.allow_multiple and bool(email)
     submitted = once and await storage.has_submitted(connection, access, form.id, email or "")
     in_all = await storage.count_submissions(connection, access, form.id, most) if most is not None else 0
-    return count_reason(settings, has_submitted=submitted, in_all=in_all)
+    return states.count_reason(settings, has_submitted=submitted, in_all=in_all)
 
 
 async def answer_faults(
@@ -158,73 +137,36 @@ async def _judge(
 
 def _as_seen_by(access: Access, form: FormSituation | None) -> FormSituation | None:
     """Return None for a form that does not exist for this access: not even faults may reveal its fields."""
-    return form if form is not None and exists_for(access, form.status) else None
+    return form if form is not None and states.exists_for(access, form.status) else None
 
 
-class _Sender(NamedTuple):
-    email: str
-    member_id: UUID | None
-    lead_id: UUID | None
-    verified: bool
-
-
-async def _sender(
-    connection: Connection, access: Access, form: FormSituation, wanted: SubmissionToStore, email: str
-) -> _Sender:
-    """Return who sent a submission: a known lead, a new one if the form creates leads, and, if the email is verified, a
-    known member. The email must be locked."""
-    verified = is_verified_by_origin(access, wanted.member_id)
+async def _known_person(
+    connection: Connection, access: Access, form: FormSituation, email: str, name: str | None
+) -> tuple[UUID | None, UUID | None]:
+    """Return the member and the lead with this email, which must be locked; a new lead if the form creates leads."""
     member_id, lead_id = await storage.find_person(connection, access, email)
     if member_id is None and lead_id is None and form.settings.create_lead:
-        lead_id = await leads.lead_from_form(connection, access, email, wanted.submitter_name)
-    return _Sender(email, (wanted.member_id or member_id) if verified else None, lead_id, verified)
-
-
-def _new_submission(
-    form: FormSituation, wanted: SubmissionToStore, sender: _Sender, judgement: Judgement
-) -> NewSubmission:
-    return NewSubmission(
-        new_id(),
-        form,
-        wanted.submitter_name,
-        sender.email,
-        judgement.data,
-        judgement.consents,
-        judgement.upload_ids,
-        sender.member_id,
-        sender.lead_id,
-        sender.verified,
-    )
+        lead_id = await leads.lead_from_form(connection, access, email, name)
+    return member_id, lead_id
 
 
 async def queue_mails(
     connection: Connection, access: Access, settings: FormSettings, submission_id: UUID, submitter: str
 ) -> None:
-    """Queue the mails of a submission. Must run inside a transaction. Confirmations per address and hour are limited: a
-    form must not be a way to flood somebody's mailbox."""
-    wanted = wanted_mails(settings, submitter)
+    """Queue the mails of a submission, in its transaction. Confirmations are limited: they must not flood a mailbox."""
+    to_studio = settings.notification_emails if settings.notify_on_submit else ()
+    wanted = [QueuedMail("notification", email) for email in to_studio]
     if settings.send_confirmation_email:
         sent = await mails.lock_and_count_confirmations(connection, access, submitter)
-        if sent >= CONFIRMATIONS_PER_HOUR:
-            wanted = [mail for mail in wanted if mail.kind != "confirmation"]
+        if sent < states.CONFIRMATIONS_PER_HOUR:
+            wanted.append(QueuedMail("confirmation", submitter))
     if wanted:
         await mails.queue(connection, access, submission_id, wanted)
 
 
-def wanted_mails(settings: FormSettings, submitter: str) -> list[QueuedMail]:
-    to_studio = settings.notification_emails if settings.notify_on_submit else ()
-    wanted = [QueuedMail("notification", email) for email in to_studio]
-    if settings.send_confirmation_email:
-        wanted.append(QueuedMail("confirmation", submitter))
-    return wanted
-
-
 async def verify(connection: Connection, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
-    """Verify a submission by its confirmation mail; a second time changes nothing.
-
-    Must run inside a transaction. Form and email are locked first, as when a submission is made: of several
-    submissions to a form that takes one per email, only the first that is verified counts.
-    """
+    """Verify a submission by its confirmation mail, once. Must run inside a transaction. Form and email are locked
+    first: to a form that takes one submission per email, only the first that is verified counts."""
     form = await storage.lock_form(connection, access, form_id)
     kept = await locked_submission(connection, access, submission_id)
     if form is None or kept is None or kept.form_id != form_id:
@@ -234,16 +176,14 @@ async def verify(connection: Connection, access: Access, form_id: UUID, submissi
     if not form.settings.allow_multiple and await storage.has_submitted(
         connection, access, form_id, kept.submitter_email
     ):
-        return not_accepting(NotAccepting.ALREADY_SUBMITTED)
+        return states.not_accepting(states.NotAccepting.ALREADY_SUBMITTED)
     await storage.verify(connection, access, submission_id)
     return None
 
 
 async def locked_submission(connection: Connection, access: Access, submission_id: UUID) -> KeptSubmission | None:
-    """Lock and return a submission. The email is locked before the row, in the same order as where a new member is
-    assigned their submissions."""
-    email = await storage.email_of_submission(connection, access, submission_id)
-    if email is None:
+    """Lock and return a submission, its email first, as where a new member is assigned their submissions."""
+    if (email := await storage.email_of_submission(connection, access, submission_id)) is None:
         return None
     await people.lock_email(connection, access, email)
     return await storage.lock_submission(connection, access, submission_id)
@@ -251,9 +191,4 @@ async def locked_submission(connection: Connection, access: Access, submission_i
 
 async def verify_from_page(database: Database, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
     """Do the same for the hosted page, in its own transaction."""
-
-    async def transaction() -> Refusal | None:
-        async with database.transaction() as connection:
-            return await verify(connection, access, form_id, submission_id)
-
-    return await retry.repeated(transaction)
+    return await retry.in_transaction(database, lambda each: verify(each, access, form_id, submission_id))

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -16,8 +15,6 @@ from studiogate.settings import Settings
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit
 from studiogate.storage.forms import uploads as storage
-from studiogate.storage.forms.submit import FormSituation
-from studiogate.storage.forms.uploads import NewUpload
 from studiogate.storage.upload_folder import IncomingFile, UploadFolder
 
 DISK_IS_FULL = Refusal(Code.STORAGE_UNAVAILABLE)
@@ -44,20 +41,16 @@ async def form_for_uploads(connection: Connection, access: Access, form_id: str 
     form = await submit.find_form(connection, access, form_id)
     if form is None or not exists_for(access, form.status):
         return NOT_FOUND
-    return FormForUpload(form.id, _file_fields(form), closed_reason(form.status, form.settings, form.now))
+    fields = {str(each["key"]): each for each in form.fields if each.get("type") == FieldType.FILE_UPLOAD}
+    return FormForUpload(form.id, fields, closed_reason(form.status, form.settings, form.now))
 
 
 async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
-    """Return the form if it takes submissions now, else a refusal."""
     form = await form_for_uploads(connection, access, form_id)
     return form if isinstance(form, Refusal) or form.closed is None else not_accepting(form.closed)
 
 
-def _file_fields(form: FormSituation) -> dict[str, Mapping[str, object]]:
-    return {str(each["key"]): each for each in form.fields if each.get("type") == FieldType.FILE_UPLOAD}
-
-
-async def judge(form: FormForUpload, field_key: str, filename: str, file: IncomingFile) -> NewUpload | Refusal:
+async def judge(form: FormForUpload, field_key: str, filename: str, file: IncomingFile) -> storage.NewUpload | Refusal:
     """Return the row for a file that has arrived completely, or what is wrong with the file."""
     field = form.fields.get(field_key)
     if field is None:
@@ -66,18 +59,14 @@ async def judge(form: FormForUpload, field_key: str, filename: str, file: Incomi
         return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": size_limit(field)}, "file")
     if file.size == 0:
         return faulty(Fault(FILE, "empty_file", "The file is empty"))
-    content = await asyncio.to_thread(_examined, file)
+    await asyncio.to_thread(file.finish)
+    content = await asyncio.to_thread(examine, file.stream, file.size)
     if content.fault is not None:
         return faulty(Fault(FILE, "file_content", "The file " + content.fault))
     if not accepted(field.get("accept"), content.type):
         return faulty(Fault(FILE, "file_type", "The field does not take files of this type"))
     name = plain_filename(filename)
-    return NewUpload(form.form_id, field_key, name, content.type, file.size, file.sha256, file.name)
-
-
-def _examined(file: IncomingFile) -> Any:
-    file.finish()
-    return examine(file.stream, file.size)
+    return storage.NewUpload(form.form_id, field_key, name, content.type, file.size, file.sha256, file.name)
 
 
 def room_refusal(settings: Settings) -> Refusal | None:
@@ -91,10 +80,9 @@ def quota_of(settings: Settings) -> UploadQuota:
 
 
 async def record(
-    connection: Connection, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
+    connection: Connection, access: Access, form: FormForUpload, upload: storage.NewUpload, quota: UploadQuota
 ) -> str | Refusal:
-    """Insert the row, if the quotas have room for it. Must run inside a transaction; the caller moves the file to its
-    place after the commit."""
+    """Insert the row, if the quotas permit. Must run inside a transaction; the caller then moves the file."""
     if form.closed is not None:
         return not_accepting(form.closed)
     usage = await storage.lock_usage(connection, access, upload.form_id)
@@ -110,8 +98,8 @@ async def discard(database: Database, access: Access, folder: UploadFolder, ids:
 
 
 async def record_from_page(
-    database: Database, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
+    database: Database, access: Access, form: FormForUpload, upload: storage.NewUpload, quota: UploadQuota
 ) -> str | Refusal:
-    """Do the same for the hosted page, in its own transaction."""
+    """Do the same as ``record`` for the hosted page, in its own transaction."""
     async with database.transaction() as connection:
         return await record(connection, access, form, upload, quota)

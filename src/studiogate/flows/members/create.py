@@ -16,12 +16,10 @@ from studiogate.storage import leads, people, person_merge
 from studiogate.storage import members as storage
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.members import KeptMember
 
 
 async def create(connection: Connection, access: Access, given: Values) -> str | Refusal:
-    """Create a member and convert the lead with the same email. Must run inside a transaction. Partners always give an
-    email; staff may not know one."""
+    """Create a member and convert the lead with the same email, if given. Must run inside a transaction."""
     email, typed = given.get("email"), given.get("phone")
     phone = await phone_in_studio(connection, access, typed) if typed else None
     if typed and phone is None:
@@ -30,8 +28,7 @@ async def create(connection: Connection, access: Access, given: Values) -> str |
         await people.lock_email(connection, access, email)
         if await storage.member_of_email(connection, access, email) is not None:
             return await member_exists(connection, access, email)
-    wire = await storage.insert_member(connection, access, {**given, "phone": phone})
-    if wire is None:
+    if (wire := await storage.insert_member(connection, access, {**given, "phone": phone})) is None:
         return await member_exists(connection, access, email)
     member_id = UUID(json.loads(wire)["id"])
     await emit_event(connection, access, EventType.MEMBER_CREATED, member_id)
@@ -49,10 +46,9 @@ async def member_exists(connection: Connection, access: Access, email: str | Non
     return Refusal(Code.MEMBER_EXISTS, {"member_id": str(member_id)})
 
 
-async def locked_member(connection: Connection, access: Access, member_id: UUID) -> KeptMember | Refusal:
+async def locked_member(connection: Connection, access: Access, member_id: UUID) -> storage.KeptMember | Refusal:
     """Lock a member, unless there is none or the member was erased: nothing is changed on an erased one."""
-    kept = await storage.lock_member(connection, access, member_id)
-    if kept is None:
+    if (kept := await storage.lock_member(connection, access, member_id)) is None:
         return NOT_FOUND
     return Refusal(Code.INVALID_TRANSITION, {"from": "erased", "to": "changed"}) if kept.erased else kept
 
@@ -61,30 +57,19 @@ async def lead_follows(
     connection: Connection, access: Access, member_id: UUID, email: str | None, email_before: str | None
 ) -> Refusal | None:
     """Let the lead with the email that a member had follow: it takes the member's email, or joins the lead that has it.
-
-    Must run inside a transaction in which both emails are locked. Without a new email the lead stays as it is, and the
-    member is remembered as its person.
-    """
+    Without a new email it stays, and the member is remembered. Both emails must be locked."""
     merged = None if email_before == email else await person_merge.lock_lead_of(connection, access, email_before)
     if merged is None:
         return None
     if email is None:
         await person_merge.remember_lead(connection, access, merged, member_id)
         return None
-    kept = await person_merge.lock_lead_of(connection, access, email)
-    if kept is None:
+    if (kept := await person_merge.lock_lead_of(connection, access, email)) is None:
         async with changing(connection, access, EventType.LEAD_UPDATED, merged):
             await person_merge.rename_lead(connection, access, merged, email)
         return None
-    return await _absorb_lead(connection, access, kept, merged, member_id)
-
-
-async def _absorb_lead(
-    connection: Connection, access: Access, kept: UUID, merged: UUID, member_id: UUID
-) -> Refusal | None:
     notes = await person_merge.lead_notes(connection, access, [kept, merged])
-    refusal = joined_notes_refusal(notes)
-    if refusal is not None:
+    if refusal := joined_notes_refusal(notes):
         return refusal
     theirs, own = [await leads.lock_lead(connection, access, each) for each in (merged, kept)]
     if theirs is None or own is None:
@@ -102,12 +87,9 @@ BATCH = 500
 async def members_appeared(
     connection: Connection, access: Access, emails: Sequence[str], *, announce: bool = True
 ) -> int:
-    """Convert the leads with these members' emails, and assign earlier submissions with these emails to the members.
-
-    Every flow that creates a member, changes a member's email or merges two members calls this, in its own transaction,
-    with the emails locked (``storage.people``). Without ``announce`` no event is emitted. Return how many leads were
-    converted.
-    """
+    """Convert the leads with these members' emails, and assign earlier submissions with them to the members; return how
+    many leads were converted. Every flow that creates a member, changes a member's email or merges two calls this, with
+    the emails locked (``storage.people``). Without ``announce`` no event is emitted."""
     converted = 0
     for start in range(0, len(emails), BATCH):
         batch = emails[start : start + BATCH]

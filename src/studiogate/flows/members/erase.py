@@ -1,14 +1,11 @@
 """Erase a person: who it was goes, what was booked and paid stays, anonymous.
 
-Everything happens in one transaction. The events, remembered answers and audit entries about the person are redacted
-last, so that those which the erasure itself writes are redacted as well. Files leave the disk after the commit:
-``remove_files`` does it at once, and housekeeping whatever a crash left.
-"""
+One transaction. Events, remembered answers and audit entries are redacted last, those of the erasure itself included.
+Files leave the disk after the commit: ``remove_files`` does it at once, and housekeeping whatever a crash left."""
 
 import asyncio
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -28,8 +25,7 @@ from studiogate.storage import event_numbering, members, memberships, people
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
-from studiogate.storage.erasure import LoggedEvent
-from studiogate.storage.people import LiveBooking, PersonRows
+from studiogate.storage.people import PersonRows
 from studiogate.storage.upload_folder import UploadFolder
 
 
@@ -47,72 +43,43 @@ class Erased(NamedTuple):
 @staff_flow(Permission.MEMBERS_ERASE)
 async def erase(connection: Connection, access: Access, member_id: UUID) -> Erased | Refusal:
     """Erase a member with everything that names the person, and cancel what lies ahead, free of charge."""
-    refusal = access.refusal_without_all_locations(Permission.MEMBERS_ERASE)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.MEMBERS_ERASE):
         return refusal
     ahead = await people.lock_with_classes(connection, access, [member_id], ATTENDABLE, True)
-    kept = await members.lock_member(connection, access, member_id)
-    if kept is None:
+    if (kept := await members.lock_member(connection, access, member_id)) is None:
         return Refusal(Code.NOT_FOUND)
     if kept.erased:
         return Refusal(Code.INVALID_TRANSITION, {"from": "erased", "to": "erased"})
     email = kept.profile["email"]
     await people.lock_emails(connection, access, [] if email is None else [email])
     rows = await people.rows_of_person(connection, access, member_id, email)
-    live = await _live_memberships(connection, access, rows.memberships, kept.now)
+    states = {each: await memberships.read_state(connection, access, each) for each in rows.memberships}
+    live = [each for each, state in states.items() if cancelled_now(state, kept.now) != state]
     # One event per membership, with the credits that its cancelled bookings return.
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *live):
-        await _cancel_bookings(connection, access, ahead)
-        await _cancel_memberships(connection, access, live, kept.now)
+        for booking in ahead:
+            outcome = await staff_bookings.cancel_for_studio(connection, access, booking.id, None)
+            if isinstance(outcome, Refusal):
+                raise AssertionError(f"the studio can cancel a booking that lies ahead: {outcome.code}")
+        for membership_id in live:
+            state = await memberships.read_state(connection, access, membership_id)
+            await memberships.write_state(connection, access, membership_id, cancelled_now(state, kept.now))
         await storage.erase_reasons(connection, access, live)
-    await _forget_reasons(connection, access, rows.memberships)
+    # Also the reasons that were given for changes of memberships that ended earlier.
+    async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *rows.memberships):
+        await storage.erase_reasons(connection, access, rows.memberships)
     files = await _erase_rows(connection, access, rows, email)
     await _redact(connection, access, rows)
     return Erased(member_id, len(ahead), len(live), len(rows.submissions), len(rows.leads), files)
 
 
-async def _cancel_bookings(connection: Connection, access: Access, bookings: Sequence[LiveBooking]) -> None:
-    """Cancel for the studio: no fee, credits return, the seats go to waiting members."""
-    for booking in bookings:
-        outcome = await staff_bookings.cancel_for_studio(connection, access, booking.id, None)
-        if isinstance(outcome, Refusal):
-            raise AssertionError(f"the studio can cancel a booking that lies ahead: {outcome.code}")
-
-
-async def _live_memberships(
-    connection: Connection, access: Access, membership_ids: Sequence[UUID], now: datetime
-) -> list[UUID]:
-    """Return the memberships that have not ended."""
-    states = {each: await memberships.read_state(connection, access, each) for each in membership_ids}
-    return [each for each, state in states.items() if cancelled_now(state, now) != state]
-
-
-async def _cancel_memberships(
-    connection: Connection, access: Access, membership_ids: Sequence[UUID], now: datetime
-) -> None:
-    for membership_id in membership_ids:
-        state = await memberships.read_state(connection, access, membership_id)
-        await memberships.write_state(connection, access, membership_id, cancelled_now(state, now))
-
-
-async def _forget_reasons(connection: Connection, access: Access, membership_ids: Sequence[UUID]) -> None:
-    """Forget the reasons that were given for changes of memberships, also of those that ended earlier."""
-    async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *membership_ids):
-        await storage.erase_reasons(connection, access, membership_ids)
-
-
 async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:
-    """Erase the person's own rows and announce it; return the names of the files to remove."""
     async with (
         recorded(connection, access, "member.erase", Subject("member", rows.member_id)),
         changing(connection, access, EventType.MEMBER_ERASED, rows.member_id),
         changing(connection, access, EventType.LEAD_UPDATED, *rows.leads),
     ):
-        await storage.erase_member(connection, access, rows.member_id)
-        await storage.erase_leads(connection, access, rows.leads)
-    await storage.erase_external_ids(connection, access, [rows.member_id, *rows.leads])
-    await storage.delete_mails(connection, access, rows.member_id, rows.submissions, email)
-    return await storage.erase_submissions(connection, access, rows.submissions)
+        return await storage.erase_rows(connection, access, rows, email)
 
 
 async def _redact(connection: Connection, access: Access, rows: PersonRows) -> None:
@@ -130,11 +97,10 @@ async def _redact(connection: Connection, access: Access, rows: PersonRows) -> N
     # Numbering updates the rows that it has read; it would leave a gap where one of them has changed since.
     await event_numbering.lock_head(connection, access)
     events = await storage.events_about(connection, access, [*people, *rows.memberships])
-    await storage.write_events(connection, access, [_event(each, ids) for each in events])
-
-
-def _event(event: LoggedEvent, ids: set[str]) -> LoggedEvent:
-    return LoggedEvent(event.id, *redacted_event(event.object, event.previous_attributes, ids))
+    redacted_events = [
+        storage.LoggedEvent(each.id, *redacted_event(each.object, each.previous_attributes, ids)) for each in events
+    ]
+    await storage.write_events(connection, access, redacted_events)
 
 
 def _answer(body: bytes, ids: set[str]) -> bytes:

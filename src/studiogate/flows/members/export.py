@@ -3,9 +3,8 @@
 import re
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
 from json import dumps
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -16,7 +15,6 @@ from studiogate.flows.changes import record
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import members, person_export
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.person_export import Person
 from studiogate.storage.upload_folder import UploadFolder
 
 MAX_FILE_NAME = 80
@@ -24,13 +22,11 @@ _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
 
 
 @staff_flow(Permission.MEMBERS)
-async def export(connection: Connection, access: Access, member_id: UUID) -> Person | Refusal:
+async def export(connection: Connection, access: Access, member_id: UUID) -> person_export.Person | Refusal:
     """Return everything that is stored about a member, and record that it was taken out."""
-    refusal = access.refusal_without_all_locations(Permission.MEMBERS)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.MEMBERS):
         return refusal
-    kept = await members.lock_member(connection, access, member_id)
-    if kept is None:
+    if (kept := await members.lock_member(connection, access, member_id)) is None:
         return Refusal(Code.NOT_FOUND)
     await record(connection, access, "member.export", "member", member_id)
     return await person_export.read_person(connection, access, member_id, kept.profile["email"])
@@ -42,12 +38,13 @@ def safe_name(number: int, filename: str) -> str:
     return f"{number:02}-{kept or 'file'}"
 
 
-def write_archive(target: BinaryIO, person: Person, folder: UploadFolder, studio_id: UUID) -> list[str]:
+def write_archive(target: BinaryIO, person: person_export.Person, folder: UploadFolder, studio_id: UUID) -> list[str]:
     """Write the archive; return the names of files that are not on this machine's disk and so not in it."""
-    files = _paths(person.sections["files"])
+    stored = person.sections["files"]
+    files = {each["id"]: f"files/{safe_name(number, each['filename'])}" for number, each in enumerate(stored, 1)}
     missing = []
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for each in person.sections["files"]:
+        for each in stored:
             source = folder.find(studio_id, each["stored_name"])
             if not source.exists():
                 missing.append(files.pop(each["id"]))
@@ -59,11 +56,7 @@ def write_archive(target: BinaryIO, person: Person, folder: UploadFolder, studio
     return missing
 
 
-def _paths(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    return {each["id"]: f"files/{safe_name(number, each['filename'])}" for number, each in enumerate(files, 1)}
-
-
-def _shown(person: Person) -> dict[str, object]:
+def _shown(person: person_export.Person) -> dict[str, object]:
     """Return the sections for person.json, without the names under which files are stored here."""
     files = [
         {name: value for name, value in each.items() if name != "stored_name"} for each in person.sections["files"]

@@ -21,6 +21,8 @@ from studiogate.storage import people, studio
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import KeptMember
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import MEMBER
 
 
 @staff_flow(Permission.MEMBERS)
@@ -32,12 +34,10 @@ async def create(connection: Connection, access: Access, given: Mapping[str, obj
 async def create_within(
     connection: Connection, access: Access, given: Mapping[str, object]
 ) -> dict[str, object] | Refusal:
-    """Do the same inside a transaction."""
     values, faults = read_member(given, await studio.country_of(connection, access))
     if faults:
         return refused(*faults)
-    wire = await create_member(connection, access, values)
-    if isinstance(wire, Refusal):
+    if isinstance(wire := await create_member(connection, access, values), Refusal):
         return wire
     made: dict[str, Any] = json.loads(wire)
     await record_creation(connection, access, "member.create", Subject("member", UUID(made["id"])))
@@ -55,26 +55,25 @@ async def change(
 async def change_within(
     connection: Connection, access: Access, member_id: UUID, given: Mapping[str, object]
 ) -> dict[str, object] | Refusal:
-    """Do the same inside a transaction."""
     values, faults = read_member_changes(given, await studio.country_of(connection, access))
     if faults:
         return refused(*faults)
-    kept = await locked_member(connection, access, member_id)
-    if isinstance(kept, Refusal):
+    if isinstance(kept := await locked_member(connection, access, member_id), Refusal):
         return kept
     profile = {**kept.profile, **values}
-    refusal = await _email_refusal(connection, access, kept, profile)
-    if refusal is not None:
+    if refusal := await _email_refusal(connection, access, kept, profile):
         return refusal
     subject = Subject("member", member_id)
     async with recorded(connection, access, "member.change", subject):
         await storage.write_profile(connection, access, member_id, profile)
-    refusal = await lead_follows(connection, access, member_id, profile["email"], kept.profile["email"])
-    if refusal is not None:
+    if refusal := await lead_follows(connection, access, member_id, profile["email"], kept.profile["email"]):
         return refusal
     if profile["email"] is not None and _appears(kept.profile, profile):
         await members_appeared(connection, access, [profile["email"]])
-    return await wire_form(connection, access, member_id)
+    if (wire := await read_one(connection, access, MEMBER, member_id)) is None:
+        raise AssertionError("a locked member can be read")
+    member: dict[str, object] = json.loads(wire)
+    return member
 
 
 async def _email_refusal(connection: Connection, access: Access, kept: KeptMember, profile: Profile) -> Refusal | None:
@@ -93,15 +92,6 @@ def _appears(before: Profile, after: Profile) -> bool:
     return was_a_lead or bool(after["email"] != before["email"])
 
 
-async def wire_form(connection: Connection, access: Access, member_id: UUID) -> dict[str, object]:
-    """Return a member as GET /members/{id} does."""
-    wire = await storage.read_member(connection, access, str(member_id))
-    if wire is None:
-        raise AssertionError("a locked member can be read")
-    member: dict[str, object] = json.loads(wire)
-    return member
-
-
 @staff_flow(Permission.MEMBERS)
 async def suspend(connection: Connection, access: Access, member_id: UUID, reason: str | None = None) -> UUID | Refusal:
     """Suspend a member: partners and staff can make no new bookings for them. Bookings that exist stay."""
@@ -112,18 +102,15 @@ async def suspend(connection: Connection, access: Access, member_id: UUID, reaso
 async def unsuspend(
     connection: Connection, access: Access, member_id: UUID, reason: str | None = None
 ) -> UUID | Refusal:
-    """End a member's suspension."""
     return await _set_suspended(connection, access, member_id, False, reason)
 
 
 async def _set_suspended(
     connection: Connection, access: Access, member_id: UUID, suspended: bool, reason: str | None
 ) -> UUID | Refusal:
-    refusal = refused_reason(reason)
-    if refusal is not None:
+    if refusal := refused_reason(reason):
         return refusal
-    kept = await locked_member(connection, access, member_id)
-    if isinstance(kept, Refusal):
+    if isinstance(kept := await locked_member(connection, access, member_id), Refusal):
         return kept
     if kept.suspended == suspended:
         is_now = "suspended" if suspended else "not suspended"
@@ -137,8 +124,7 @@ async def _set_suspended(
 @staff_flow(Permission.MEMBERS)
 async def add_note(connection: Connection, access: Access, member_id: UUID, note: str) -> UUID | Refusal:
     """Append a note to the staff notes of a member. Partners never see them."""
-    refusal = note_fault(note)
-    if refusal is not None:
+    if refusal := note_fault(note):
         return refusal
     kept = await locked_member(connection, access, member_id)
     refusal = kept if isinstance(kept, Refusal) else notes_refusal(kept.notes_bytes, note.strip())

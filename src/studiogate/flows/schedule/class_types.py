@@ -17,7 +17,6 @@ KIND = "class_type"
 
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
-    """Create a class type."""
     return await rows.create(connection, access, KIND, CLASS_TYPE, given)
 
 

@@ -1,7 +1,6 @@
 """Single classes: create and change. Cancelling one and its capacity alone are in ``flows.bookings.staff``."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,31 +8,16 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
-from studiogate.domain.schedule.class_changes import (
-    PLACES,
-    TIMES,
-    StoredClass,
-    changed_values,
-    class_change_refusal,
-    time_faults,
-)
+from studiogate.domain.schedule import class_changes
+from studiogate.domain.schedule import warnings as rules
+from studiogate.domain.schedule.class_changes import PLACES, TIMES, StoredClass, time_faults
 from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
 from studiogate.domain.schedule.series import Days
-from studiogate.domain.schedule.warnings import (
-    Slot,
-    Warnings,
-    closed_warnings,
-    conflict_warnings,
-    room_warnings,
-    strict_refusal,
-)
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.flows import changes
 from studiogate.flows.bookings.staff import fill_free_seats
-from studiogate.flows.changes import recorded
 from studiogate.flows.schedule import rows
-from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import lock, staff
@@ -47,48 +31,42 @@ KIND = "class"
 
 
 @staff_flow(Permission.SCHEDULE)
-async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
+async def create(connection: Connection, access: Access, given: rows.Given) -> rows.Saved | Refusal:
     """Create a class at a permitted location and announce it."""
-    values = await rows.read_values(connection, access, NEW_CLASS, given, new=True)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, NEW_CLASS, given, new=True), Refusal):
         return values
     now = await storage.database_time(connection, access)
-    refusal = invalid(time_faults(values["start_time"], values["end_time"], now))
-    if refusal is not None:
+    if refusal := invalid(time_faults(values["start_time"], values["end_time"], now)):
         return refusal
     warnings = await class_warnings(connection, access, values, frozenset(values))
-    refusal = strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    if refusal := rules.strict_refusal(warnings, given.strict):
         return refusal
     class_id = await rows.create_row(connection, access, KIND, values)
-    return Saved(class_id, warnings)
+    return rows.Saved(class_id, warnings)
 
 
 @staff_flow(Permission.SCHEDULE)
-async def change(connection: Connection, access: Access, class_id: UUID, given: Given) -> Saved | Refusal:
+async def change(connection: Connection, access: Access, class_id: UUID, given: rows.Given) -> rows.Saved | Refusal:
     """Change the given fields of a class; new seats go to waiting members. A class of a series leaves its pattern."""
     if await lock.lock_class(connection, access, class_id) is None:
         return NOT_FOUND
     stored = await storage.read_stored(connection, access, class_id)
-    changed = await _changed(connection, access, given, stored)
-    if isinstance(changed, Refusal):
+    if isinstance(changed := await _changed(connection, access, given, stored), Refusal):
         return changed
     warnings = await class_warnings(connection, access, {**stored.row, **changed, "id": class_id}, frozenset(changed))
-    refusal = strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    if refusal := rules.strict_refusal(warnings, given.strict):
         return refusal
     if not changed:
-        return Saved(class_id)
-    return Saved(class_id, warnings, await _write(connection, access, class_id, changed))
+        return rows.Saved(class_id)
+    return rows.Saved(class_id, warnings, await _write(connection, access, class_id, changed))
 
 
-async def _changed(connection: Connection, access: Access, given: Given, stored: StoredClass) -> Values | Refusal:
-    """Return the values that differ, or why they cannot be stored."""
+async def _changed(connection: Connection, access: Access, given: rows.Given, stored: StoredClass) -> Values | Refusal:
     setting = await row_storage.setting(connection, access)
     values, faults = read_fields(CLASS, given.values, setting or Setting())
-    changed = {} if faults else changed_values(values, stored.row)
+    changed = {} if faults else class_changes.changed_values(values, stored.row)
     faults += await rows.missing_references(connection, access, changed)
-    refusal = class_change_refusal(stored, changed)
+    refusal = class_changes.class_change_refusal(stored, changed)
     if refusal is None and TIMES & set(changed):
         start, end = (changed.get(name, stored.row[name]) for name in ("start_time", "end_time"))
         faults += time_faults(start, end, stored.now)
@@ -102,7 +80,7 @@ async def _write(connection: Connection, access: Access, class_id: UUID, changed
         # Rules about overlaps and daily limits read the times of a member's bookings while they hold the member.
         members = [member_id for _, member_id, _ in await staff.live_bookings(connection, access, class_id)]
         await lock.lock_members(connection, access, class_id, members)
-    async with recorded(connection, access, "class.change", Subject(KIND, class_id)):
+    async with changes.recorded(connection, access, "class.change", Subject(KIND, class_id)):
         await row_storage.update_row(connection, access, KIND, class_id, changed)
         await storage.move_bookings(connection, access, [class_id])
         return await fill_free_seats(connection, access, class_id)
@@ -110,26 +88,23 @@ async def _write(connection: Connection, access: Access, class_id: UUID, changed
 
 async def class_warnings(
     connection: Connection, access: Access, values: Mapping[str, Any], changed: frozenset[str]
-) -> Warnings:
+) -> rules.Warnings:
     """Return the warnings about a class with these values; only what has changed is looked at."""
-    slots = [slot_of(values)] if PLACES & changed else []
-    found = conflict_warnings(slots, await storage.neighbours(connection, access, slots))
+    slots = []
+    if PLACES & changed:
+        start, end = values["start_time"], values["end_time"]
+        room_id, instructor_id = _id(values["room_id"]), _id(values["instructor_id"])
+        slots = [rules.Slot(values.get("id") or new_id(), values["title"], start, end, room_id, instructor_id)]
+    found = rules.conflict_warnings(slots, await storage.neighbours(connection, access, slots))
     if {"capacity", "room_id"} & changed:
         referenced = await row_storage.referenced(connection, access, values)
-        found += room_warnings(values["capacity"], _id(values["location_id"]), referenced)
+        found += rules.room_warnings(values["capacity"], _id(values["location_id"]), referenced)
     if "start_time" in changed:
         zone = await closures.zone_of(connection, access, values["location_id"])
         day = values["start_time"].astimezone(zone).date()
         closed = await series.closed_days(connection, access, values["location_id"], Days(day, day))
-        found += closed_warnings(day, closed)
+        found += rules.closed_warnings(day, closed)
     return tuple(found)
-
-
-def slot_of(values: Mapping[str, Any]) -> Slot:
-    """Return when, where and with whom a class with these values takes place."""
-    start: datetime = values["start_time"]
-    room_id, instructor_id = _id(values["room_id"]), _id(values["instructor_id"])
-    return Slot(values.get("id") or new_id(), values["title"], start, values["end_time"], room_id, instructor_id)
 
 
 def _id(value: object) -> UUID | None:

@@ -1,9 +1,7 @@
 """Closures: days without classes, at one location or at all.
 
-Series create no classes on closed days. With mode ``cancel`` the classes that exist are cancelled, free of charge for
-their members; with mode ``skip`` they take place. The series are locked first: a series that is being extended at the
-same moment sees the closure, or its classes are seen by the closure.
-"""
+Series create no classes on closed days. With mode ``cancel`` the classes that exist are cancelled, free of charge; with
+mode ``skip`` they take place. The series are locked first, so that none is extended at the same moment."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -20,7 +18,6 @@ from studiogate.domain.staff_input import invalid
 from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule import series as series_flow
-from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
@@ -43,10 +40,9 @@ class SavedClosure(NamedTuple):
 
 
 @staff_flow(Permission.SCHEDULE)
-async def create(connection: Connection, access: Access, given: Given) -> SavedClosure | Refusal:
+async def create(connection: Connection, access: Access, given: rows.Given) -> SavedClosure | Refusal:
     """Close a location, or all, for some days; cancel the classes of these days if the mode says so."""
-    values = await _values(connection, access, given)
-    if isinstance(values, Refusal):
+    if isinstance(values := await _values(connection, access, given), Refusal):
         return values
     location_id = None if values["location_id"] is None else read_id(values["location_id"])
     days = Days(values["first_date"], values["last_date"])
@@ -54,9 +50,12 @@ async def create(connection: Connection, access: Access, given: Given) -> SavedC
     about = await storage.classes_about(connection, access, location_id, days)
     affected = await storage.lock_classes(connection, access, [each.id for each in about if each.day in days])
     cancels = values["mode"] == ClosureMode.CANCEL
-    warnings = () if cancels else _kept(len(affected))
-    refusal = strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    warnings: Warnings = ()
+    kept = 0 if cancels else len(affected)
+    if kept:
+        text = f"{kept} scheduled {'class takes' if kept == 1 else 'classes take'} place on these days."
+        warnings = (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": kept}),)
+    if refusal := strict_refusal(warnings, given.strict):
         return refusal
     closure_id = await rows.create_row(connection, access, KIND, values)
     if not cancels:
@@ -66,10 +65,9 @@ async def create(connection: Connection, access: Access, given: Given) -> SavedC
     return SavedClosure(closure_id, (), len(affected), bookings)
 
 
-async def preview(connection: Connection, access: Access, given: Given) -> list[UUID] | Refusal:
+async def preview(connection: Connection, access: Access, given: rows.Given) -> list[UUID] | Refusal:
     """Return the classes that take place on the days of a closure at this moment; nothing is changed."""
-    values = await _values(connection, access, given)
-    if isinstance(values, Refusal):
+    if isinstance(values := await _values(connection, access, given), Refusal):
         return values
     location_id = None if values["location_id"] is None else read_id(values["location_id"])
     days = Days(values["first_date"], values["last_date"])
@@ -80,8 +78,7 @@ async def preview(connection: Connection, access: Access, given: Given) -> list[
 @staff_flow(Permission.SCHEDULE)
 async def remove(connection: Connection, access: Access, closure_id: UUID) -> SavedClosure | Refusal:
     """Remove a closure: series create their classes on these days again. Cancelled classes stay cancelled."""
-    found = await row_storage.lock_row(connection, access, KIND, closure_id)
-    if found is None:
+    if (found := await row_storage.lock_row(connection, access, KIND, closure_id)) is None:
         return NOT_FOUND
     affected = await series_storage.lock_all(connection, access, found["location_id"])
     async with audited(connection, access, "closure.remove", Subject(KIND, closure_id)):
@@ -94,20 +91,10 @@ async def remove(connection: Connection, access: Access, closure_id: UUID) -> Sa
     return SavedClosure(closure_id, created=created)
 
 
-async def _values(connection: Connection, access: Access, given: Given) -> Values | Refusal:
-    values = await rows.read_values(connection, access, CLOSURE, given, new=True)
-    if isinstance(values, Refusal):
+async def _values(connection: Connection, access: Access, given: rows.Given) -> Values | Refusal:
+    if isinstance(values := await rows.read_values(connection, access, CLOSURE, given, new=True), Refusal):
         return values
-    if values["location_id"] is None:
-        refusal = access.refusal_without_all_locations(Permission.SCHEDULE)
-        if refusal is not None:
-            return refusal
+    if values["location_id"] is None and (refusal := access.refusal_without_all_locations(Permission.SCHEDULE)):
+        return refusal
     today = await storage.today(connection, access, values["location_id"])
     return invalid(closure_faults(Days(values["first_date"], values["last_date"]), today)) or values
-
-
-def _kept(classes: int) -> Warnings:
-    if not classes:
-        return ()
-    text = f"{classes} scheduled {'class takes' if classes == 1 else 'classes take'} place on these days."
-    return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": classes}),)

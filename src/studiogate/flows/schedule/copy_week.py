@@ -8,59 +8,42 @@ from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
-from studiogate.domain.schedule.copy_week import (
-    MAX_CLASSES,
-    Copy,
-    OtherWeek,
-    WeekClass,
-    copied_slots,
-    copy_faults,
-    plan_copy,
-    week_of,
-)
+from studiogate.domain.schedule import copy_week as rules
 from studiogate.domain.staff import Permission
-from studiogate.domain.staff_input import invalid
+from studiogate.domain.staff_input import refused
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit, events
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.events import Change
 from studiogate.storage.schedule import classes, rows, series
 from studiogate.storage.schedule import copy_week as storage
-from studiogate.storage.schedule.copy_week import CopyPlace
 
 KIND = "class"
 
 
 class WeekCopy(NamedTuple):
-    """Copy the week that contains ``source`` to the one that contains ``target``."""
-
     location_id: UUID
     source: date
     target: date
 
     @property
     def weeks(self) -> int:
-        return (week_of(self.target).first - week_of(self.source).first).days // 7
+        return (rules.week_of(self.target).first - rules.week_of(self.source).first).days // 7
 
 
 class CopiedWeek(NamedTuple):
     """All classes of the copied week, created or skipped; ``created`` has the ids of the new ones."""
 
-    copies: tuple[Copy, ...]
+    copies: tuple[rules.Copy, ...]
     created: tuple[UUID, ...] = ()
 
 
 @staff_flow(Permission.SCHEDULE)
 async def copy_week(connection: Connection, access: Access, wanted: WeekCopy) -> CopiedWeek | Refusal:
-    """Create the classes of one week in another one, without their bookings, and announce them.
-
-    Locks the location: two copies at the same moment do not create classes twice.
-    """
+    """Create and announce the classes of one week in another one, without bookings. The location is locked."""
     if await rows.lock_row(connection, access, "location", wanted.location_id) is None:
         return NOT_FOUND
-    planned = await preview(connection, access, wanted)
-    if isinstance(planned, Refusal):
+    if isinstance(planned := await preview(connection, access, wanted), Refusal):
         return planned
     created = await storage.insert_copies(connection, access, [each for each in planned.copies if each.skipped is None])
     entries = [
@@ -68,43 +51,31 @@ async def copy_week(connection: Connection, access: Access, wanted: WeekCopy) ->
     ]
     await audit.add_many(connection, access, entries)
     new = tuple(class_id for class_id, _ in created)
-    await events.emit(connection, access, EventType.CLASS_CREATED, *(Change(class_id) for class_id in new))
+    await events.emit(connection, access, EventType.CLASS_CREATED, *(events.Change(class_id) for class_id in new))
     return planned._replace(created=new)
 
 
 async def preview(connection: Connection, access: Access, wanted: WeekCopy) -> CopiedWeek | Refusal:
     """Return what copying would create and skip at this moment; nothing is changed."""
-    place = await storage.read_place(connection, access, wanted.location_id)
-    if place is None:
+    if (place := await storage.read_place(connection, access, wanted.location_id)) is None:
         return NOT_FOUND
-    refusal = invalid([*copy_faults(wanted.source, wanted.target), *_inactive(place)])
-    if refusal is not None:
-        return refusal
+    faults = list(rules.copy_faults(wanted.source, wanted.target))
+    if not place.active:
+        faults.append(Fault(("location_id",), "inactive", "is the id of a location that has been deactivated"))
+    if faults:
+        return refused(*faults)
     found = await storage.read_classes(
-        connection, access, wanted.location_id, place.instants(week_of(wanted.source)), MAX_CLASSES + 1
+        connection, access, wanted.location_id, place.instants(rules.week_of(wanted.source)), rules.MAX_CLASSES + 1
     )
-    if len(found) > MAX_CLASSES:
-        return Refusal(Code.LIMIT_REACHED, {"limit": "classes_per_copy", "maximum": MAX_CLASSES})
-    other = await _other_week(connection, access, wanted, place, found)
-    return CopiedWeek(tuple(plan_copy(found, other)))
-
-
-async def _other_week(
-    connection: Connection, access: Access, wanted: WeekCopy, place: CopyPlace, found: list[WeekClass]
-) -> OtherWeek:
-    days = week_of(wanted.target)
-    slots = copied_slots(found, wanted.weeks, place.zone)
-    return OtherWeek(
+    if len(found) > rules.MAX_CLASSES:
+        return Refusal(Code.LIMIT_REACHED, {"limit": "classes_per_copy", "maximum": rules.MAX_CLASSES})
+    days = rules.week_of(wanted.target)
+    other = rules.OtherWeek(
         wanted.weeks,
         place.zone,
         await series.closed_days(connection, access, wanted.location_id, days),
         await storage.read_existing(connection, access, wanted.location_id, place.instants(days)),
-        await classes.neighbours(connection, access, slots),
+        await classes.neighbours(connection, access, rules.copied_slots(found, wanted.weeks, place.zone)),
         place.now,
     )
-
-
-def _inactive(place: CopyPlace) -> list[Fault]:
-    if place.active:
-        return []
-    return [Fault(("location_id",), "inactive", "is the id of a location that has been deactivated")]
+    return CopiedWeek(tuple(rules.plan_copy(found, other)))

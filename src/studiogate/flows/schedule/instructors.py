@@ -17,13 +17,11 @@ KIND = "instructor"
 
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
-    """Create an instructor."""
     return await rows.create(connection, access, KIND, INSTRUCTOR, given)
 
 
 @staff_flow(Permission.SCHEDULE)
 async def change(connection: Connection, access: Access, instructor_id: UUID, given: Given) -> Saved | Refusal:
-    """Change the given fields."""
     return await rows.save(connection, access, Subject(KIND, instructor_id), INSTRUCTOR, given)
 
 

@@ -10,7 +10,6 @@ from studiogate.domain.staff import Permission
 from studiogate.flows.changes import recorded
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule import series as series_flow
-from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import studio as studios
 from studiogate.storage.audit import Subject
@@ -21,26 +20,22 @@ KIND = "location"
 
 
 @staff_flow(Permission.SCHEDULE)
-async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
+async def create(connection: Connection, access: Access, given: rows.Given) -> rows.Saved | Refusal:
     """Create a location. Needs access to all locations: staff who are limited to some would not see the new one."""
-    refusal = access.refusal_without_all_locations(Permission.SCHEDULE)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.SCHEDULE):
         return refusal
-    values = await rows.read_values(connection, access, LOCATION, given, new=True)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, LOCATION, given, new=True), Refusal):
         return values
     await _make_room_for_primary(connection, access, values)
-    return Saved(await rows.create_row(connection, access, KIND, values))
+    return rows.Saved(await rows.create_row(connection, access, KIND, values))
 
 
 @staff_flow(Permission.SCHEDULE)
-async def change(connection: Connection, access: Access, location_id: UUID, given: Given) -> Saved | Refusal:
-    """Change the given fields. A new policy also applies to the location's classes to come, which are announced.
-
-    With a new time zone, the classes of the location's series keep their local times: they are moved.
-    """
-    refusal = _primary_refusal(access, given.values)
-    if refusal is not None:
+async def change(connection: Connection, access: Access, location_id: UUID, given: rows.Given) -> rows.Saved | Refusal:
+    """Change the given fields. A new policy also applies to the location's classes to come, which are announced. With a
+    new time zone, the classes of the location's series keep their local times: they are moved."""
+    # Choosing the primary location changes another one as well.
+    if "is_primary" in given.values and (refusal := access.refusal_without_all_locations(Permission.SCHEDULE)):
         return refusal
     moved = await series.lock_all(connection, access, location_id) if "timezone" in given.values else []
     await _make_room_for_primary(connection, access, given.values, location_id)
@@ -59,14 +54,9 @@ async def change(connection: Connection, access: Access, location_id: UUID, give
 @staff_flow(Permission.SCHEDULE)
 async def deactivate(
     connection: Connection, access: Access, location_id: UUID, strict: bool = False
-) -> Saved | Refusal:
+) -> rows.Saved | Refusal:
     """Take a location out of use; classes that are scheduled there are a warning."""
     return await rows.deactivate(connection, access, Subject(KIND, location_id), LOCATION, strict=strict)
-
-
-def _primary_refusal(access: Access, values: Mapping[str, object]) -> Refusal | None:
-    """Refuse to choose the primary location to staff who are limited to some: it changes another one as well."""
-    return access.refusal_without_all_locations(Permission.SCHEDULE) if "is_primary" in values else None
 
 
 async def _make_room_for_primary(

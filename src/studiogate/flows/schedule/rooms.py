@@ -1,11 +1,8 @@
 """Rooms with their spots: create, change, deactivate.
 
-Classes that let members choose a spot offer the spots of their room. A spot that a booking refers to can be moved, but
-not removed.
-"""
+Classes can offer the spots of their room. A spot that a booking refers to can be moved, but not removed."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -26,14 +23,11 @@ KIND = "room"
 
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
-    """Create a room with its spots."""
-    values = await rows.read_values(connection, access, ROOM, given, new=True)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, ROOM, given, new=True), Refusal):
         return values
     spots = values.pop("spots")
     warnings = tuple(_spot_warnings(values["capacity"], len(spots)))
-    refusal = strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    if refusal := strict_refusal(warnings, given.strict):
         return refusal
     room_id = await rows.create_row(connection, access, KIND, values)
     async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
@@ -44,24 +38,28 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
 @staff_flow(Permission.SCHEDULE)
 async def change(connection: Connection, access: Access, room_id: UUID, given: Given) -> Saved | Refusal:
     """Change the given fields; ``spots`` is the whole list. Spots with known labels stay the same spots."""
-    stored = await storage.lock_row(connection, access, KIND, room_id)
-    if stored is None:
+    if (stored := await storage.lock_row(connection, access, KIND, room_id)) is None:
         return NOT_FOUND
-    values = await rows.read_values(connection, access, ROOM, given)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, ROOM, given), Refusal):
         return values
     spots = values.pop("spots", None)
     warnings = await rows.deactivation(connection, access, Subject(KIND, room_id), values, given.strict)
     if isinstance(warnings, Refusal):
         return warnings
     if values.get("location_id", str(stored["location_id"])) != str(stored["location_id"]):
-        warnings += await _moved_warnings(connection, access, room_id)
+        warnings += await rows.use_warnings(connection, access, Subject(KIND, room_id), "it at its former location.")
         if refusal := strict_refusal(warnings, given.strict):
             return refusal
     if spots is not None:
-        refusal = await _change_spots(connection, access, room_id, spots)
+        # The room's classes are locked first: a booking that chooses a spot holds its class.
+        await storage.lock_classes(connection, access, KIND, room_id)
+        kept = await storage.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
+        if kept:
+            return Refusal(Code.INVALID_TRANSITION, {"spots_with_bookings": kept})
+        async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
+            await storage.replace_spots(connection, access, room_id, spots)
         warnings += tuple(_spot_warnings(values.get("capacity", stored["capacity"]), len(spots)))
-        if refusal := refusal or strict_refusal(warnings, given.strict):
+        if refusal := strict_refusal(warnings, given.strict):
             return refusal
     await rows.change_row(connection, access, Subject(KIND, room_id), values, "change")
     return Saved(room_id, warnings)
@@ -71,24 +69,6 @@ async def change(connection: Connection, access: Access, room_id: UUID, given: G
 async def deactivate(connection: Connection, access: Access, room_id: UUID, strict: bool = False) -> Saved | Refusal:
     """Take a room out of use; classes that are scheduled there are a warning."""
     return await rows.deactivate(connection, access, Subject(KIND, room_id), ROOM, strict=strict)
-
-
-async def _change_spots(connection: Connection, access: Access, room_id: UUID, spots: Sequence[Any]) -> Refusal | None:
-    """Replace the spots. The room's classes are locked first: a booking that chooses a spot holds its class."""
-    await storage.lock_classes(connection, access, KIND, room_id)
-    kept = await storage.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
-    if kept:
-        return Refusal(Code.INVALID_TRANSITION, {"spots_with_bookings": kept})
-    async with audited(connection, access, "room.spots", Subject(KIND, room_id)):
-        await storage.replace_spots(connection, access, room_id, spots)
-    return None
-
-
-async def _moved_warnings(connection: Connection, access: Access, room_id: UUID) -> tuple[ScheduleWarning, ...]:
-    """Return the warning about a room that is moved to another location while classes at the former one use it."""
-    used = await storage.count_classes(connection, access, KIND, room_id)
-    text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} it at its former location."
-    return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": used}),) if used else ()
 
 
 def _spot_warnings(capacity: int, spots: int) -> Iterator[ScheduleWarning]:

@@ -21,10 +21,7 @@ from studiogate.storage.schedule import rows
 
 
 class Saved(NamedTuple):
-    """A row that was created or changed, with what should be checked by a person.
-
-    ``promoted`` is the number of members who got a seat from the waitlist by it.
-    """
+    """A row that was created or changed, with what a person should check. ``promoted`` counts waiting members."""
 
     id: UUID
     warnings: Warnings = ()
@@ -42,8 +39,7 @@ async def read_values(
     connection: Connection, access: Access, fields: Fields, given: Given, *, new: bool = False
 ) -> Values | Refusal:
     """Return the values to store; refuse them with all faults, references to missing rows included."""
-    setting = await rows.setting(connection, access)
-    if setting is None:
+    if (setting := await rows.setting(connection, access)) is None:
         return NOT_FOUND
     values, faults = read_fields(fields, given.values, setting, new=new)
     return invalid(faults or await missing_references(connection, access, values)) or values
@@ -62,7 +58,6 @@ async def create(connection: Connection, access: Access, kind: str, fields: Fiel
 
 
 async def create_row(connection: Connection, access: Access, kind: str, values: Mapping[str, object]) -> UUID:
-    """Insert a row, record and announce it. Must run inside a transaction."""
     row_id = new_id()
     async with created(connection, access, Subject(kind, row_id)):
         await rows.insert_row(connection, access, kind, row_id, values)
@@ -73,10 +68,8 @@ async def create_row(connection: Connection, access: Access, kind: str, values: 
 async def inherited_policy(
     connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, object]
 ) -> AsyncIterator[None]:
-    """Announce the classes to come whose times change because the block changes a policy that they inherit.
-
-    Locks these classes, by id. Must run inside a transaction that has locked the row itself.
-    """
+    """Announce the classes to come whose times change because the block changes a policy that they inherit. Locks these
+    classes, by id. Must run inside a transaction that has locked the row itself."""
     if "policy" not in values:
         yield
         return
@@ -101,37 +94,35 @@ async def change_row(
 async def deactivation(
     connection: Connection, access: Access, subject: Subject, values: Mapping[str, object], strict: bool
 ) -> Warnings | Refusal:
-    """Return the warnings of a change that deactivates the row: classes to come that still use it.
-
-    A series that would go on creating classes with it must be ended or changed first.
-    """
+    """Return the warnings of a change that deactivates the row: classes to come that still use it. A series that would
+    go on creating classes with it must be ended or changed first."""
     if values.get("active") is not False:
         return ()
     series = await rows.count_series(connection, access, *subject)
     if series:
         return Refusal(Code.INVALID_TRANSITION, {"series": series})
-    used = await rows.count_classes(connection, access, *subject)
-    if not used:
-        return ()
-    text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} it. Change or cancel them."
-    warnings = (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": used}),)
+    warnings = await use_warnings(connection, access, subject, "it. Change or cancel them.")
     return strict_refusal(warnings, strict) or warnings
+
+
+async def use_warnings(connection: Connection, access: Access, subject: Subject, rest: str) -> Warnings:
+    """Return the warning that classes to come use the row, if there are any; ``rest`` ends its sentence."""
+    used = await rows.count_classes(connection, access, *subject)
+    text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} {rest}"
+    return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": used}),) if used else ()
 
 
 async def save(
     connection: Connection, access: Access, subject: Subject, fields: Fields, given: Given
 ) -> Saved | Refusal:
-    """Lock a row and change the given fields. Must run inside a transaction.
-
-    Staff who are limited to locations do not change what classes at other locations use, such as a class type.
-    """
+    """Lock a row and change the given fields. Must run inside a transaction. Staff who are limited to locations do not
+    change what classes at other locations use, such as a class type."""
     return await _save(connection, access, subject, (fields, given), "change")
 
 
 async def deactivate(
     connection: Connection, access: Access, subject: Subject, fields: Fields, *, strict: bool
 ) -> Saved | Refusal:
-    """Lock a row and deactivate it. Must run inside a transaction."""
     return await _save(connection, access, subject, (fields, Given({"active": False}, strict)), "deactivate")
 
 
@@ -143,11 +134,9 @@ async def _save(
         return NOT_FOUND
     if await rows.is_used_elsewhere(connection, access, *subject):
         return access.refusal_without_all_locations(Permission.SCHEDULE) or NOT_FOUND
-    values = await read_values(connection, access, fields, given)
-    if isinstance(values, Refusal):
+    if isinstance(values := await read_values(connection, access, fields, given), Refusal):
         return values
-    warnings = await deactivation(connection, access, subject, values, given.strict)
-    if isinstance(warnings, Refusal):
+    if isinstance(warnings := await deactivation(connection, access, subject, values, given.strict), Refusal):
         return warnings
     await change_row(connection, access, subject, values, action)
     return Saved(subject.id, warnings)

@@ -1,9 +1,7 @@
 """Weekly series: create, change (all of it, or from a date on), end; their classes follow.
 
-Locks are taken in the order series, classes by id, members by id. Changing one class alone is a change of that class
-(``flows.schedule.classes``), which detaches it from the series. Classes are never deleted, because partners know them:
-one that the pattern no longer includes is cancelled.
-"""
+Locks are taken in the order series, classes by id, members by id. Changing one class alone (``flows.schedule.classes``)
+detaches it. Classes are never deleted, because partners know them: they are cancelled."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
@@ -15,27 +13,16 @@ from studiogate.domain.events import EventType
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
+from studiogate.domain.schedule import series as rules
 from studiogate.domain.schedule.class_changes import changed_values
 from studiogate.domain.schedule.fields import NEW_SERIES, SERIES, end_refusal, ended_on, series_faults, split_faults
-from studiogate.domain.schedule.series import (
-    Days,
-    Occurrence,
-    SeriesClass,
-    horizon,
-    missing,
-    next_week_of,
-    occurrences,
-    plan,
-    series_change_refusal,
-    wanted_days,
-)
+from studiogate.domain.schedule.series import Days, Occurrence, SeriesClass, horizon, missing
 from studiogate.domain.schedule.warnings import Slot, Warnings, conflict_warnings, room_warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields, refused_reason
 from studiogate.flows.bookings.staff import cancel_locked_class, fill_free_seats
 from studiogate.flows.changes import audited, changing
 from studiogate.flows.schedule import rows
-from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import events
 from studiogate.storage.audit import Subject
@@ -61,22 +48,18 @@ class SavedSeries(NamedTuple):
     promoted: int = 0
 
 
-def _wanted_days(series: Series) -> Days:
-    return wanted_days(series.now, series.zone, series.weeks_ahead, series.row["generated_until"])
-
-
-def _wanted(series: Series) -> list[Occurrence]:
-    return occurrences(series.pattern, series.zone, _wanted_days(series))
+def _wanted(series: Series) -> tuple[Days, list[Occurrence]]:
+    """Return the days whose classes are created or compared, and the classes that the pattern means on them."""
+    days = rules.wanted_days(series.now, series.zone, series.weeks_ahead, series.row["generated_until"])
+    return days, rules.occurrences(series.pattern, series.zone, days)
 
 
 async def create_missing(connection: Connection, access: Access, series: Series, *, announce: bool = True) -> int:
     """Create and announce the classes up to the horizon that do not exist yet; return how many."""
-    days = _wanted_days(series)
+    days, wanted = _wanted(series)
     taken = await storage.days_taken(connection, access, series.id, days.first)
     closed = await storage.closed_days(connection, access, series.row["location_id"], days)
-    created = await storage.insert_classes(
-        connection, access, series.id, missing(_wanted(series), taken, closed, series.now)
-    )
+    created = await storage.insert_classes(connection, access, series.id, missing(wanted, taken, closed, series.now))
     if announce:
         await events.emit(connection, access, EventType.CLASS_CREATED, *(Change(class_id) for class_id in created))
     await storage.mark_generated(connection, access, series.id, days.last)
@@ -85,8 +68,7 @@ async def create_missing(connection: Connection, access: Access, series: Series,
 
 async def extend(connection: Connection, access: Access, series_id: UUID) -> int:
     """Lock a series and create what its horizon has come to include; return how many classes."""
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         return 0
     reached, ahead = series.row["generated_until"], horizon(series.now, series.zone, series.weeks_ahead)
     if reached is not None and reached >= ahead.last:
@@ -99,12 +81,11 @@ async def agree(
 ) -> SavedSeries | Refusal:
     """Make the classes that have not started agree with the changed series; detached ones stay as they are."""
     existing = await storage.lock_classes(connection, access, series)
-    planned = plan(_wanted(series), existing, series.now)
+    planned = rules.plan(_wanted(series)[1], existing, series.now)
     row = series.row
     takes_spots_away = "room_id" in changed or ("spot_selection_mode" in changed and row["spot_selection_mode"] is None)
     kept = [each for each in existing if each.id in planned.keep]
-    refusal = series_change_refusal(kept, row["capacity"], takes_spots_away)
-    if refusal is not None:
+    if refusal := rules.series_change_refusal(kept, row["capacity"], takes_spots_away):
         return refusal
     warnings = await series_warnings(connection, access, series)
     await lock_people(connection, access, [*planned.keep, *planned.cancel])
@@ -147,8 +128,7 @@ async def cancel_classes(
     """Cancel classes with their bookings, free of charge, and record each; return how many bookings were cancelled."""
     cancelled = 0
     for class_id in class_ids:
-        situation = await lock.lock_class(connection, access, class_id)
-        if situation is None:
+        if (situation := await lock.lock_class(connection, access, class_id)) is None:
             raise LookupError(f"no class {class_id}")
         async with audited(connection, access, "class.cancel", Subject("class", class_id), reason):
             cancelled += (await cancel_locked_class(connection, access, situation)).bookings_cancelled
@@ -160,7 +140,7 @@ async def series_warnings(connection: Connection, access: Access, series: Series
     row = series.row
     slots = [
         Slot(series.id, row["title"], each.start_time, each.end_time, row["room_id"], row["instructor_id"])
-        for each in _wanted(series)
+        for each in _wanted(series)[1]
         if each.start_time > series.now
     ]
     others = await classes.neighbours(connection, access, slots, except_series=series.id)
@@ -180,16 +160,14 @@ class SeriesChange(NamedTuple):
 
 
 @staff_flow(Permission.SCHEDULE)
-async def create(connection: Connection, access: Access, given: Given) -> SavedSeries | Refusal:
+async def create(connection: Connection, access: Access, given: rows.Given) -> SavedSeries | Refusal:
     """Create a series and its classes up to the horizon."""
-    values = await rows.read_values(connection, access, NEW_SERIES, given, new=True)
-    if isinstance(values, Refusal):
+    if isinstance(values := await rows.read_values(connection, access, NEW_SERIES, given, new=True), Refusal):
         return values
     series_id = await rows.create_row(connection, access, KIND, values)
     series = await _locked(connection, access, series_id)
     warnings = await series_warnings(connection, access, series)
-    refusal = invalid(series_faults(values, _today(series))) or strict_refusal(warnings, given.strict)
-    if refusal is not None:
+    if refusal := invalid(series_faults(values, _today(series))) or strict_refusal(warnings, given.strict):
         return refusal
     created = await create_missing(connection, access, series)
     return SavedSeries(series_id, warnings, created)
@@ -199,16 +177,11 @@ async def create(connection: Connection, access: Access, given: Given) -> SavedS
 async def change(
     connection: Connection, access: Access, series_id: UUID, wanted: SeriesChange
 ) -> SavedSeries | Refusal:
-    """Change a series and its classes to come, all or from a date on; classes that were changed by themselves stay.
-
-    From a date on means a new series that begins on this date: the result names it. Classes on weekdays that are no
-    longer in the pattern are cancelled.
-    """
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    """Change a series and its classes to come, all or from a date on: then a new series begins there, and the result
+    names it. Detached classes stay; those on weekdays that are no longer in the pattern are cancelled."""
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         return NOT_FOUND
-    changed = await _changed(connection, access, series, wanted)
-    if isinstance(changed, Refusal):
+    if isinstance(changed := await _changed(connection, access, series, wanted), Refusal):
         return changed
     if not changed:
         return SavedSeries(series_id)
@@ -227,13 +200,10 @@ async def change(
 async def end(
     connection: Connection, access: Access, series_id: UUID, last_date: date, reason: str | None = None
 ) -> SavedSeries | Refusal:
-    """End a series after a date, not later than it ends: all its later classes, also those that were changed by
-    themselves, are cancelled."""
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    """End a series after a date, not later than it ends: all its later classes, detached ones too, are cancelled."""
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         return NOT_FOUND
-    refusal = refused_reason(reason) or end_refusal(series.pattern, last_date, _today(series))
-    if refusal is not None:
+    if refusal := refused_reason(reason) or end_refusal(series.pattern, last_date, _today(series)):
         return refusal
     last_date = ended_on(series.pattern, last_date)
     existing = await storage.lock_classes(connection, access, series)
@@ -248,8 +218,7 @@ async def end(
 
 async def _locked(connection: Connection, access: Access, series_id: UUID) -> Series:
     """Return a series that exists and is permitted, as it is now."""
-    series = await storage.lock_series(connection, access, series_id)
-    if series is None:
+    if (series := await storage.lock_series(connection, access, series_id)) is None:
         raise LookupError(f"no series {series_id}")
     return series
 
@@ -274,7 +243,7 @@ async def _changed(connection: Connection, access: Access, series: Series, wante
 
 async def _split(connection: Connection, access: Access, series: Series, since: date) -> Series:
     """End a series before a date and return its copy from this date on, which has its later classes."""
-    new, first = new_id(), next_week_of(series.pattern, since)
+    new, first = new_id(), rules.next_week_of(series.pattern, since)
     await storage.lock_classes(connection, access, series)
     async with audited(connection, access, "series.create", Subject(KIND, new)):
         await storage.copy_series(connection, access, series.id, new, first)

@@ -26,7 +26,7 @@ OPENINGS = {
 }
 CLOSING = (
     "It works once, for {life}. If you did not expect this mail, ignore it: without the link, nothing changes. "
-    "Do not forward it: whoever opens the link acts in your name."
+    "Do not forward it: anyone who opens the link acts in your name."
 )
 
 
@@ -53,12 +53,9 @@ def _is_over(row: Record, purpose: Purpose) -> bool:
 
 def _content(row: Record, purpose: Purpose, url: str) -> MailContent:
     studio = row["studio"]
-    parts = (OPENINGS[purpose].format(studio=studio), url, CLOSING.format(life=_life(purpose)))
+    hours = int(LINK_LIFE[purpose].total_seconds()) // 3600
+    life = "an hour" if hours == 1 else f"{hours // 24} days"
+    parts = (OPENINGS[purpose].format(studio=studio), url, CLOSING.format(life=life))
     html = [f'<a href="{escape(each)}">{escape(each)}</a>' if each == url else escape(each) for each in parts]
     subject, text = SUBJECTS[purpose].format(studio=studio), "\n\n".join(parts) + "\n"
     return MailContent(studio, row["recipient"], subject, text, "".join(f"<p>{each}</p>\n" for each in html))
-
-
-def _life(purpose: Purpose) -> str:
-    hours = int(LINK_LIFE[purpose].total_seconds()) // 3600
-    return "an hour" if hours == 1 else f"{hours // 24} days"

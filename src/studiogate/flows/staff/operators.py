@@ -49,7 +49,6 @@ async def enable_account(connection: Connection, operator: Operator, account_id:
 
 
 async def end_sessions(connection: Connection, operator: Operator, account_id: UUID) -> int:
-    """End all sessions of an account; return how many."""
     async with transaction_on(connection):
         ended = await sessions.end(connection, Sessions(account_id))
         if ended:

@@ -16,15 +16,7 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff.passwords import password_faults, typed_password
 from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose, hash_of_own, new_token
-from studiogate.flows.staff.sessions import (
-    SignedIn,
-    Started,
-    Visit,
-    count_attempt,
-    open_link,
-    record_everywhere,
-    start_session,
-)
+from studiogate.flows.staff import sessions as staff_sessions
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.accounts.sessions import Sessions
@@ -87,9 +79,11 @@ class Acceptance(NamedTuple):
     password: str
 
 
-async def accept_invitation(visit: Visit, token: str, given: Acceptance) -> Started | Refusal:
+async def accept_invitation(
+    visit: staff_sessions.Visit, token: str, given: Acceptance
+) -> staff_sessions.Started | Refusal:
     """Set the name and the password of an invited account, and sign it in. The link is used up."""
-    account = await _account_of_link(visit, token, Purpose.INVITATION)
+    account = await account_of_link(visit, token, Purpose.INVITATION)
     if isinstance(account, Refusal):
         return account
     faults = [*name_faults(given.name), *await _password_faults(visit, account.id, account.email, given.password)]
@@ -102,14 +96,14 @@ async def accept_invitation(visit: Visit, token: str, given: Acceptance) -> Star
             return locked
         await accounts.set_password(connection, account.id, password_hash, given.name.strip())
         await links.use_all(connection, account.id)
-        await record_everywhere(connection, locked, visit.origin, "staff.accept_invitation")
-        return await start_session(connection, locked, visit.origin, with_password=True)
+        await staff_sessions.record_everywhere(connection, locked, visit.origin, "staff.accept_invitation")
+        return await staff_sessions.start_session(connection, locked, visit.origin, with_password=True)
 
 
-async def request_reset(visit: Visit, email: str) -> Refusal | None:
+async def request_reset(visit: staff_sessions.Visit, email: str) -> Refusal | None:
     """Queue a mail with a link to set a new password, if there is such an account. The outcome does not tell."""
     normalized = normalize_email(email) or email[:1]
-    attempt = await count_attempt(visit, Attempt.RESET, normalized)
+    attempt = await staff_sessions.count_attempt(visit, Attempt.RESET, normalized)
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.transaction() as connection:
@@ -117,9 +111,9 @@ async def request_reset(visit: Visit, email: str) -> Refusal | None:
     return None
 
 
-async def reset_password(visit: Visit, token: str, password: str) -> Refusal | None:
+async def reset_password(visit: staff_sessions.Visit, token: str, password: str) -> Refusal | None:
     """Set a new password by a reset link. All sessions and links of the account end; a second factor stays."""
-    account = await _account_of_link(visit, token, Purpose.RESET)
+    account = await account_of_link(visit, token, Purpose.RESET)
     if isinstance(account, Refusal):
         return account
     if faults := await _password_faults(visit, account.id, account.email, password):
@@ -132,22 +126,27 @@ async def reset_password(visit: Visit, token: str, password: str) -> Refusal | N
         await accounts.set_password(connection, account.id, password_hash)
         await links.use_all(connection, account.id)
         await sessions.end(connection, Sessions(account.id))
-        await record_everywhere(connection, locked, visit.origin, "staff.reset_password")
+        await staff_sessions.record_everywhere(connection, locked, visit.origin, "staff.reset_password")
     return None
 
 
-async def change_password(visit: Visit, signed_in: SignedIn, current: str | None, new: str) -> str | Refusal:
+async def change_password(
+    visit: staff_sessions.Visit, signed_in: staff_sessions.SignedIn, current: str | None, new: str
+) -> str | Refusal:
     """Replace the password of a signed-in person, and end their other sessions; return the new token of their own.
     Who signed in by a link and has none yet chooses their first one."""
     session = signed_in.session
     if faults := await _password_faults(visit, session.account_id, session.email, new):
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
-    attempt = await count_attempt(visit, Attempt.SESSION, str(session.id))
+    attempt = await staff_sessions.count_attempt(visit, Attempt.SESSION, str(session.id))
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.connection() as connection:
         account = await accounts.read(connection, session.account_id)
-    if account is None or not await _knows_password(account, current):
+    if account is None:
+        return Refusal(Code.SIGN_IN_FAILED)
+    stored = account.password_hash
+    if not (current is None if stored is None else await is_password(stored, current or "")):
         return Refusal(Code.SIGN_IN_FAILED)
     password_hash = await hash_password(new)
     async with visit.database.transaction() as connection:
@@ -161,26 +160,21 @@ async def change_password(visit: Visit, signed_in: SignedIn, current: str | None
         token = new_token()
         await sessions.replace_token(connection, session.id, hash_of_own(token))
         await attempts.remove(connection, attempt)
-        await record_everywhere(connection, locked, visit.origin, "staff.change_password")
+        await staff_sessions.record_everywhere(connection, locked, visit.origin, "staff.change_password")
     return token
 
 
-async def _password_faults(visit: Visit, account_id: UUID, email: str, password: str) -> list[Fault]:
+async def _password_faults(visit: staff_sessions.Visit, account_id: UUID, email: str, password: str) -> list[Fault]:
     async with visit.database.connection() as connection:
         studios = await accounts.studios(connection, account_id)
     names = [name for each in studios for name in (each.name, each.slug)]
     return await in_a_thread(lambda: password_faults(password, email, names))
 
 
-async def _knows_password(account: Account, current: str | None) -> bool:
-    if account.password_hash is None:
-        return current is None
-    return await is_password(account.password_hash, current or "")
-
-
-async def _account_of_link(visit: Visit, token: str, purpose: Purpose) -> Account | Refusal:
+async def account_of_link(visit: staff_sessions.Visit, token: str, purpose: Purpose) -> Account | Refusal:
+    """Return the account of a one-time link that can be used for a purpose."""
     async with visit.database.connection() as connection:
-        link = await open_link(connection, token, purpose)
+        link = await staff_sessions.open_link(connection, token, purpose)
         account = None if isinstance(link, Refusal) else await accounts.read(connection, link.account_id)
     return account or Refusal(Code.LINK_EXPIRED)
 
@@ -188,14 +182,13 @@ async def _account_of_link(visit: Visit, token: str, purpose: Purpose) -> Accoun
 async def _lock_with_link(connection: Connection, account: Account, token: str, purpose: Purpose) -> Account | Refusal:
     """Lock the account, then look at the link again: of two who use it at the same time, one succeeds."""
     locked = await accounts.lock(connection, account.id)
-    link = await open_link(connection, token, purpose)
+    link = await staff_sessions.open_link(connection, token, purpose)
     if locked is None or locked.disabled_at is not None or isinstance(link, Refusal):
         return Refusal(Code.LINK_EXPIRED)
     return locked
 
 
 def name_faults(name: str) -> list[Fault]:
-    """Return what is wrong with the name of a person."""
     if not name.strip():
         return [Fault(("name",), "string_too_short", "String should have at least 1 character")]
     fault = name_fault(name)

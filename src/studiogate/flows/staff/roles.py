@@ -16,7 +16,6 @@ from studiogate.flows.staff.sessions import IssuedLink, issue_link
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import staff
 from studiogate.storage.accounts import accounts, links, sessions
-from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.accounts.sessions import Sessions
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
@@ -69,21 +68,14 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
         await staff.put_role(connection, access, account.id, grant)
     if account.name == "" and invitation.name:
         await accounts.set_name(connection, account.id, invitation.name)
-    link = await _invitation_link(connection, access, account, mail=invitation.mail)
-    return Invited(account.id, email, link, account.password_hash is None)
-
-
-async def _invitation_link(
-    connection: Connection, access: Access, account: Account, *, mail: bool
-) -> IssuedLink | None:
-    if account.password_hash is not None or account.disabled_at is not None:
-        return None
-    await links.use_all(connection, account.id)
-    if mail:
-        await staff.queue_mail(connection, access, account.id, "staff_invitation", account.email)
-    if access.staff is None or access.staff.channel is not Channel.COMMAND:
-        return None
-    return await issue_link(connection, account.id, Purpose.INVITATION)
+    is_new, link = account.password_hash is None, None
+    if is_new and account.disabled_at is None:
+        await links.use_all(connection, account.id)
+        if invitation.mail:
+            await staff.queue_mail(connection, access, account.id, "staff_invitation", account.email)
+        if access.staff is not None and access.staff.channel is Channel.COMMAND:
+            link = await issue_link(connection, account.id, Purpose.INVITATION)
+    return Invited(account.id, email, link, is_new)
 
 
 @staff_flow(Permission.STAFF)

@@ -4,16 +4,11 @@ from typing import NamedTuple
 
 from studiogate.domain.encryption import SealError
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff.second_factor import (
-    matching_step,
-    new_totp_secret,
-    provisioning_uri,
-    secret_text,
-    totp_purpose,
-)
+from studiogate.domain.staff import second_factor as totp
 from studiogate.flows.staff.sessions import SignedIn, Visit, record_everywhere
 from studiogate.storage import secret_key
 from studiogate.storage.accounts import accounts
+from studiogate.storage.accounts.accounts import Account
 
 
 class Offered(NamedTuple):
@@ -28,16 +23,16 @@ async def set_up(visit: Visit, signed_in: SignedIn) -> Offered | Refusal:
     refusal = signed_in.refusal_without_password()
     if refusal is not None:
         return refusal
-    session, secret = signed_in.session, new_totp_secret()
+    session, secret = signed_in.session, totp.new_totp_secret()
     async with visit.database.transaction() as connection:
-        visit.sealer.use(await secret_key.share_fingerprint(connection))
+        visit.sealer.use(await secret_key.key_fingerprint(connection, "share"))
         account = await accounts.lock(connection, session.account_id)
         if account is None or account.state.has_second_factor:
             return Refusal(Code.INVALID_TRANSITION, {"from": "confirmed", "to": "offered"})
-        sealed = visit.sealer.seal(secret, totp_purpose(account.id))
+        sealed = visit.sealer.seal(secret, totp.totp_purpose(account.id))
         await accounts.set_second_factor(connection, account.id, sealed)
         await record_everywhere(connection, account, visit.origin, "staff.second_factor_offered")
-    return Offered(secret_text(secret), provisioning_uri(secret, session.email))
+    return Offered(totp.secret_text(secret), totp.provisioning_uri(secret, session.email))
 
 
 async def confirm(visit: Visit, signed_in: SignedIn, code: str) -> Refusal | None:
@@ -46,17 +41,22 @@ async def confirm(visit: Visit, signed_in: SignedIn, code: str) -> Refusal | Non
         account = await accounts.lock(connection, signed_in.session.account_id)
         if account is None or account.totp_secret is None or account.state.has_second_factor:
             return Refusal(Code.INVALID_TRANSITION, {"from": "none", "to": "confirmed"})
-        try:
-            secret = visit.sealer.open(account.totp_secret, totp_purpose(account.id))
-        except SealError:
-            return Refusal(Code.SIGN_IN_FAILED)
-        step = matching_step(secret, code, account.now, account.totp_last_step)
+        step = step_of_code(visit, account, code)
         if step is None:
             return Refusal(Code.SIGN_IN_FAILED)
         await accounts.use_step(connection, account.id, step)
         await accounts.confirm_second_factor(connection, account.id)
         await record_everywhere(connection, account, visit.origin, "staff.second_factor_on")
     return None
+
+
+def step_of_code(visit: Visit, account: Account, code: str) -> int | None:
+    """Return the step of a code of the account's second factor; None if the code is wrong."""
+    try:
+        secret = visit.sealer.open(account.totp_secret or b"", totp.totp_purpose(account.id))
+    except SealError:  # the deployment's key was lost: an operator has to remove the second factor
+        return None
+    return totp.matching_step(secret, code, account.now, account.totp_last_step)
 
 
 async def remove(visit: Visit, signed_in: SignedIn) -> Refusal | None:

@@ -9,26 +9,7 @@ from studiogate.domain.access import Access, staff_access
 from studiogate.domain.addresses import owner_of
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import Channel, Staff
-from studiogate.domain.staff.sign_in import (
-    LIMITS,
-    Attempt,
-    Origin,
-    Session,
-    attempt_key,
-    attempt_refusal,
-    studio_to_start_in,
-)
-from studiogate.domain.staff.tokens import (
-    LINK_LIFE,
-    Purpose,
-    csrf_token,
-    hash_of_own,
-    is_csrf_token,
-    link_is_open,
-    new_token,
-    token_hash,
-)
+from studiogate.domain.staff import Channel, Staff, sign_in, tokens
 from studiogate.flows import changes
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
@@ -44,7 +25,7 @@ class Visit:
 
     database: Database
     sealer: Sealer
-    origin: Origin
+    origin: sign_in.Origin
 
 
 class Started(NamedTuple):
@@ -62,60 +43,61 @@ class IssuedLink(NamedTuple):
     expires_at: datetime
 
 
-async def count_attempt(visit: Visit, kind: Attempt, text: str) -> UUID | Refusal:
+async def count_attempt(visit: Visit, kind: sign_in.Attempt, text: str) -> UUID | Refusal:
     """Count an attempt before anything is checked; return its id, or the refusal if there were too many. ``text`` is
     what the kind counts for."""
-    key, address = attempt_key(text), owner_of(visit.origin.bounded().address)
+    key, address = sign_in.attempt_key(text), owner_of(visit.origin.bounded().address)
     async with visit.database.transaction() as connection:
         attempt_id = await attempts.add(connection, kind, key, address)
     async with visit.database.transaction() as connection:
-        refusal = attempt_refusal(kind, await attempts.count(connection, kind, key, address, LIMITS[kind].window))
+        count = await attempts.count(connection, kind, key, address, sign_in.LIMITS[kind].window)
+        refusal = sign_in.attempt_refusal(kind, count)
         if refusal is None:
             return attempt_id
         await attempts.remove(connection, attempt_id)
     return refusal
 
 
-async def issue_link(connection: Connection, account_id: UUID, purpose: Purpose) -> IssuedLink:
+async def issue_link(connection: Connection, account_id: UUID, purpose: tokens.Purpose) -> IssuedLink:
     """Create a one-time link. Must run inside a transaction."""
-    token = new_token()
-    expires_at = await links.add(connection, account_id, purpose, hash_of_own(token), LINK_LIFE[purpose])
+    token = tokens.new_token()
+    expires_at = await links.add(connection, account_id, purpose, tokens.hash_of_own(token), tokens.LINK_LIFE[purpose])
     return IssuedLink(token, expires_at)
 
 
-async def open_link(connection: Connection, token: str, *purposes: Purpose) -> StoredLink | Refusal:
+async def open_link(connection: Connection, token: str, *purposes: tokens.Purpose) -> StoredLink | Refusal:
     """Return a link that can be used for one of these purposes, without using it."""
-    hashed = token_hash(token)
+    hashed = tokens.token_hash(token)
     link = None if hashed is None else await links.find(connection, hashed)
-    if link is None or link.purpose not in purposes or not link_is_open(link.expires_at, link.used_at, link.now):
+    if link is None or link.purpose not in purposes or not tokens.link_is_open(link.expires_at, link.used_at, link.now):
         return Refusal(Code.LINK_EXPIRED)
     return link
 
 
 async def start_session(
-    connection: Connection, account: Account, origin: Origin, *, with_password: bool
+    connection: Connection, account: Account, origin: sign_in.Origin, *, with_password: bool
 ) -> Started | Refusal:
     """Start a session of an account that has proved who it is. Must run inside a transaction that has locked it."""
     studios = [each.studio_id for each in await accounts.studios(connection, account.id) if each.disabled_at is None]
     if not account.state.may_sign_in or not studios:
         return Refusal(Code.SIGN_IN_FAILED)
-    studio_id = studio_to_start_in(studios, await sessions.last_studio(connection, account.id))
-    token = new_token()
-    session = NewSession(account.id, studio_id, hash_of_own(token), origin, with_password)
+    studio_id = sign_in.studio_to_start_in(studios, await sessions.last_studio(connection, account.id))
+    token = tokens.new_token()
+    session = NewSession(account.id, studio_id, tokens.hash_of_own(token), origin, with_password)
     session_id = await sessions.add(connection, session)
     access = access_of(account, studio_id, origin)
     await changes.record(connection, access, "staff.sign_in", "staff_account", account.id)
     return Started(token, session_id, studio_id)
 
 
-def access_of(account: Account, studio_id: UUID, origin: Origin) -> Access:
+def access_of(account: Account, studio_id: UUID, origin: sign_in.Origin) -> Access:
     """Return the access under which what an account does to itself is recorded. It permits nothing."""
     address = origin.bounded().address
     staff = Staff(account.email, frozenset(), Channel.CONSOLE, account.id, address=address)
     return staff_access(studio_id, staff, None)
 
 
-async def record_everywhere(connection: Connection, account: Account, origin: Origin, action: str) -> None:
+async def record_everywhere(connection: Connection, account: Account, origin: sign_in.Origin, action: str) -> None:
     """Record what an account did to itself in the audit log of each of its studios."""
     for each in await accounts.studios(connection, account.id):
         access = access_of(account, each.studio_id, origin)
@@ -126,18 +108,18 @@ async def record_everywhere(connection: Connection, account: Account, origin: Or
 class SignedIn:
     """A person with a session: ``access`` is what their role permits in the chosen studio."""
 
-    session: Session
+    session: sign_in.Session
     access: Access
     token: str
 
     @property
     def csrf_token(self) -> str:
         """The token that every form of this session carries while it works in its studio."""
-        return csrf_token(self.token, self.session.studio_id)
+        return tokens.csrf_token(self.token, self.session.studio_id)
 
     def sent(self, presented: str) -> bool:
         """Return whether a form with this CSRF token was sent by this session's own pages."""
-        return is_csrf_token(self.token, self.session.studio_id, presented)
+        return tokens.is_csrf_token(self.token, self.session.studio_id, presented)
 
     def refusal_without_password(self) -> Refusal | None:
         """Return the refusal of what a person may do to their own account only shortly after typing the password."""
@@ -145,9 +127,9 @@ class SignedIn:
         return None if staff is not None and staff.password_is_recent else Refusal(Code.PASSWORD_REQUIRED)
 
 
-async def resolve(database: Database, token: str, origin: Origin) -> SignedIn | Refusal:
+async def resolve(database: Database, token: str, origin: sign_in.Origin) -> SignedIn | Refusal:
     """Return who a session cookie belongs to, and note that the session was used."""
-    hashed, address = token_hash(token), origin.bounded().address
+    hashed, address = tokens.token_hash(token), origin.bounded().address
     if hashed is None:
         return Refusal(Code.SESSION_ENDED)
     async with database.connection() as connection:
@@ -166,7 +148,7 @@ async def still_permits(database: Database, signed_in: SignedIn) -> bool:
     not count as used."""
     then = signed_in.session
     async with database.connection() as connection:
-        now = await sessions.find(connection, hash_of_own(signed_in.token))
+        now = await sessions.find(connection, tokens.hash_of_own(signed_in.token))
     return now is not None and now.is_open and now.scope == then.scope
 
 
@@ -188,7 +170,6 @@ async def sign_out(database: Database, signed_in: SignedIn) -> None:
 
 
 async def end_session(database: Database, signed_in: SignedIn, session_id: UUID) -> Refusal | None:
-    """End one of the person's own sessions."""
     account_id = signed_in.session.account_id
     async with database.transaction() as connection:
         if not await sessions.end(connection, Sessions(account_id, only=session_id)):

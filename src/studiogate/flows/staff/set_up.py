@@ -1,7 +1,7 @@
 """Set up an empty service in the browser: the first studio and its owner.
 
-Whoever starts the service gets a link. It holds a time, sealed with the installation's key, so nothing is stored for
-it. It works until that time, and only as long as there is no studio.
+The person who starts the service gets a link. It holds a time, sealed with the installation's key, so nothing is stored
+for it. It works until that time, and only as long as there is no studio.
 """
 
 import base64
@@ -37,8 +37,6 @@ HAS_ACCOUNT = Fault(("owner", "email"), "exists", "This email has an account alr
 
 
 class Owner(NamedTuple):
-    """The first person of a studio, as they typed it."""
-
     name: str
     email: str
     password: str
@@ -57,18 +55,15 @@ def set_up_path(sealer: Sealer, now: datetime) -> str:
 
 async def check(visit: Visit, token: str, now: datetime) -> Refusal | None:
     """Return why a link does not work (any more), or None."""
-    if not _is_valid(visit.sealer, token, now):
+    try:
+        sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        until = datetime.fromisoformat(visit.sealer.open(sealed, PURPOSE).decode())
+    except (binascii.Error, ValueError, SealError):
+        return EXPIRED
+    if now >= until:
         return EXPIRED
     async with visit.database.connection() as connection:
         return EXPIRED if await studios.any_studio(connection) else None
-
-
-def _is_valid(sealer: Sealer, token: str, now: datetime) -> bool:
-    try:
-        sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        return now < datetime.fromisoformat(sealer.open(sealed, PURPOSE).decode())
-    except (binascii.Error, ValueError, SealError):
-        return False
 
 
 async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner) -> Started | Refusal:
@@ -86,21 +81,13 @@ async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner
             if await studios.any_studio(connection):
                 return EXPIRED
             created = await studio_flow.create(connection, access, Given(values))
-            faults += _faults_of(created)
+            if isinstance(created, Refusal):  # all faults of the form are reported together
+                faults += created.faults or [Fault((created.param or "",), created.code.value, created.message)]
             if faults or email is None or password_hash is None:
                 raise _RefusedError(Refusal(Code.VALIDATION_ERROR, faults=faults))
             return await _sign_in_owner(connection, visit, access, owner._replace(email=email, password=password_hash))
     except _RefusedError as refused:
         return refused.refusal
-
-
-def _faults_of(created: object) -> list[Fault]:
-    """Return what is wrong with the studio; all faults of the form are reported together."""
-    if not isinstance(created, Refusal):
-        return []
-    if created.faults:
-        return list(created.faults)
-    return [Fault((created.param or "",), created.code.value, created.message)]
 
 
 async def _sign_in_owner(connection: Connection, visit: Visit, access: Access, owner: Owner) -> Started | Refusal:

@@ -3,14 +3,13 @@
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.domain.encryption import SealError
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff.second_factor import matching_step, totp_purpose
 from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows import changes
 from studiogate.flows.staff import passwords
+from studiogate.flows.staff.second_factor import step_of_code
 from studiogate.flows.staff.sessions import SignedIn, Started, Visit, count_attempt, open_link, start_session
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account
@@ -31,7 +30,13 @@ async def sign_in(visit: Visit, given: Credentials) -> Started | Refusal:
     """Start a session. Every cause of a failure has the same refusal and costs the same work; only who knows the
     password learns that a second factor is needed."""
     email = normalize_email(given.email) or given.email[:1]
-    attempt = await _count_sign_in(visit, email)
+    device, is_known = visit.origin.device, False
+    if device is not None:
+        async with visit.database.connection() as connection:
+            is_known = await sessions.is_known_device(connection, email, device)
+    # A device on which the account has signed in before is not counted with strangers.
+    kind, text = (Attempt.DEVICE, f"{device.hex()} {email}") if device and is_known else (Attempt.SIGN_IN, email)
+    attempt = await count_attempt(visit, kind, text)
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.connection() as connection:
@@ -53,11 +58,9 @@ async def sign_in(visit: Visit, given: Credentials) -> Started | Refusal:
 
 async def sign_in_by_link(visit: Visit, token: str, code: str | None = None) -> Started | Refusal:
     """Start a session with a one-time link instead of a password. A second factor is asked for all the same."""
-    async with visit.database.connection() as connection:
-        link = await open_link(connection, token, Purpose.SIGN_IN)
-        account = None if isinstance(link, Refusal) else await accounts.read(connection, link.account_id)
-    if isinstance(link, Refusal) or account is None:
-        return Refusal(Code.LINK_EXPIRED)
+    account = await passwords.account_of_link(visit, token, Purpose.SIGN_IN)
+    if isinstance(account, Refusal):
+        return account
     attempt = await count_attempt(visit, Attempt.LINK, token)
     if isinstance(attempt, Refusal):
         return attempt
@@ -91,17 +94,6 @@ async def confirm_password(visit: Visit, signed_in: SignedIn, password: str) -> 
     return None
 
 
-async def _count_sign_in(visit: Visit, email: str) -> UUID | Refusal:
-    """Count an attempt to sign in; a device on which the account has signed in before is not counted with strangers."""
-    device = visit.origin.device
-    if device is not None:
-        async with visit.database.connection() as connection:
-            is_known = await sessions.is_known_device(connection, email, device)
-        if is_known:
-            return await count_attempt(visit, Attempt.DEVICE, f"{device.hex()} {email}")
-    return await count_attempt(visit, Attempt.SIGN_IN, email)
-
-
 async def _admit(
     visit: Visit, connection: Connection, account: Account, code: str | None, *, with_password: bool
 ) -> Started | Refusal:
@@ -111,19 +103,11 @@ async def _admit(
     if account.state.has_second_factor:
         if code is None:
             return Refusal(Code.SECOND_FACTOR_REQUIRED)
-        step = _step_of(visit, account, code)
+        step = step_of_code(visit, account, code)
         if step is None:
             return FAILED
         await accounts.use_step(connection, account.id, step)
     return await start_session(connection, account, visit.origin, with_password=with_password)
-
-
-def _step_of(visit: Visit, account: Account, code: str) -> int | None:
-    try:
-        secret = visit.sealer.open(account.totp_secret or b"", totp_purpose(account.id))
-    except SealError:  # the deployment's key was lost: an operator has to remove the second factor
-        return None
-    return matching_step(secret, code, account.now, account.totp_last_step)
 
 
 async def _settle(connection: Connection, attempt: UUID, outcome: Started | Refusal) -> None:

@@ -24,7 +24,6 @@ MISSING = "the file is missing: put it into the folder beside the studio file, u
 
 
 def folder_beside(path: Path) -> Path:
-    """Return the folder with the files of a studio file."""
     return path.parent / f"{path.stem}.files"
 
 
@@ -50,8 +49,7 @@ class ExportedFiles:
 
 @dataclass(frozen=True, slots=True)
 class FilesBeside:
-    """Reads files from the folder beside a studio file. They are copied before the commit and kept after it, like an
-    upload; see ``storage.upload_folder``."""
+    """Reads files from the folder beside a studio file: copied before the commit and kept after it, like uploads."""
 
     folder: Path
     uploads: UploadFolder
@@ -112,10 +110,8 @@ async def take_files(
 async def export_studio(
     connection: Connection, slug: str, write: Callable[[str], object], files: ExportedFiles | None = None
 ) -> bool:
-    """Write the studio as a studio file, in pieces, from one snapshot; return False if there is no such studio.
-
-    ``files`` receives the files of its submissions.
-    """
+    """Write the studio and the files of its submissions, in pieces, from one snapshot; return False if there is
+    none."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         studio = await studios.find_studio(connection, slug)
         if studio is None:

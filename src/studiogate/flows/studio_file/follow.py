@@ -7,7 +7,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields
 from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.domain.leads import with_submissions
-from studiogate.domain.memberships import MembershipState, after_payment
+from studiogate.domain.memberships import after_payment
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.rows import Fault
 from studiogate.flows import changes
@@ -19,41 +19,25 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change
 from studiogate.storage.schedule import series as stored_series
 from studiogate.storage.schedule.series import Series
-from studiogate.storage.studio_file import diff, effects, emails, stage
-from studiogate.storage.studio_file import effects as schedule_effects
+from studiogate.storage.studio_file import diff, effects, emails, stage, tables
 from studiogate.storage.studio_file.effects import AffectedSeries
-from studiogate.storage.studio_file.tables import (
-    BOOKINGS,
-    CLASS_TYPES,
-    CLASSES,
-    FORMS,
-    INSTRUCTORS,
-    LEADS,
-    LOCATIONS,
-    MEMBERS,
-    MEMBERSHIPS,
-    PRODUCTS,
-    PURCHASES,
-    ROOMS,
-    SUBMISSIONS,
-)
 
 BATCH = 500
 # In the order of their events: what a resource refers to comes first.
 CREATED = (
-    (LOCATIONS, EventType.LOCATION_CREATED),
-    (ROOMS, EventType.ROOM_CREATED),
-    (CLASS_TYPES, EventType.CLASS_TYPE_CREATED),
-    (INSTRUCTORS, EventType.INSTRUCTOR_CREATED),
-    (PRODUCTS, EventType.PRODUCT_CREATED),
-    (CLASSES, EventType.CLASS_CREATED),
-    (MEMBERS, EventType.MEMBER_CREATED),
-    (MEMBERSHIPS, EventType.MEMBERSHIP_CREATED),
-    (PURCHASES, EventType.PURCHASE_CREATED),
-    (LEADS, EventType.LEAD_CREATED),
-    (FORMS, EventType.FORM_CREATED),
-    (SUBMISSIONS, EventType.FORM_SUBMITTED),
-    (BOOKINGS, EventType.BOOKING_CREATED),
+    (tables.LOCATIONS, EventType.LOCATION_CREATED),
+    (tables.ROOMS, EventType.ROOM_CREATED),
+    (tables.CLASS_TYPES, EventType.CLASS_TYPE_CREATED),
+    (tables.INSTRUCTORS, EventType.INSTRUCTOR_CREATED),
+    (tables.PRODUCTS, EventType.PRODUCT_CREATED),
+    (tables.CLASSES, EventType.CLASS_CREATED),
+    (tables.MEMBERS, EventType.MEMBER_CREATED),
+    (tables.MEMBERSHIPS, EventType.MEMBERSHIP_CREATED),
+    (tables.PURCHASES, EventType.PURCHASE_CREATED),
+    (tables.LEADS, EventType.LEAD_CREATED),
+    (tables.FORMS, EventType.FORM_CREATED),
+    (tables.SUBMISSIONS, EventType.FORM_SUBMITTED),
+    (tables.BOOKINGS, EventType.BOOKING_CREATED),
 )
 CHANGED = (
     EventType.STUDIO_UPDATED,
@@ -76,7 +60,7 @@ CHANGED = (
 async def prepare(connection: Connection, access: Access) -> None:
     """Keep the resources as they are before the import. What the clock did to the classes until now is announced, so
     that it is no part of the import's events."""
-    async for class_ids in stage.ids_of(connection, CLASSES, existing=True, at_most=BATCH):
+    async for class_ids in stage.ids_of(connection, tables.CLASSES, existing=True, at_most=BATCH):
         await changes.announce_first(connection, access, *class_ids)
     await diff.keep_resources(connection, access)
 
@@ -112,28 +96,23 @@ def _is_announced(entry: Change) -> bool:
 
 # What payments of an import mean for the memberships that they pay for, as when staff mark a purchase.
 
-MEMBERSHIP_CHANGE = "membership.change"
-
 
 async def settle_payments(connection: Connection, access: Access) -> int:
     """Make memberships past_due whose purchase the import marks as failed, and usable again those of which none is
     failed any more; return how many changed. Their events follow with those of the import's own rows."""
     settled = 0
     async for batch in effects.paid_memberships(connection, access):
-        states = {each.id: (each.state, after_payment(each.state, unpaid=each.unpaid)) for each in batch}
-        changed = {membership_id: after for membership_id, (before, after) in states.items() if before != after}
+        changed, entries = {}, []
+        for membership_id, before, unpaid in batch:
+            after = after_payment(before, unpaid=unpaid)
+            if after != before:
+                changed[membership_id] = after
+                fields = changed_fields("membership", before._asdict(), after._asdict())
+                entries.append(Entry("membership.change", Subject("membership", membership_id), fields))
         await memberships.write_statuses(connection, access, changed)
-        entries = [
-            Entry(MEMBERSHIP_CHANGE, Subject("membership", membership_id), _changes(states[membership_id][0], after))
-            for membership_id, after in changed.items()
-        ]
         await audit.add_many(connection, access, entries)
         settled += len(changed)
     return settled
-
-
-def _changes(before: MembershipState, after: MembershipState) -> dict[str, object]:
-    return changed_fields("membership", before._asdict(), after._asdict())
 
 
 async def note_submissions(connection: Connection, access: Access) -> None:
@@ -167,13 +146,17 @@ async def follow_series(connection: Connection, access: Access, *, studio_existe
     """Make the classes of changed and new series agree with them. A studio that is new has the classes of its file:
     only series that never had any get them now, unannounced."""
     followed = Followed()
-    for affected in await schedule_effects.series_to_follow(connection) if studio_existed else ():
+    for affected in await effects.series_to_follow(connection) if studio_existed else ():
         outcome = await _agree(connection, access, affected)
         if isinstance(outcome, Refusal):
-            followed.faults.append(Fault(_place(affected), _why(outcome), affected.n or 0))
+            facts, class_id = outcome.details, outcome.details["class_id"]
+            why = f"{facts.get('booked_count')} seats of the class {class_id} are taken: choose a larger capacity"
+            if "spots_chosen" in facts:
+                why = f"members of the class {class_id} have chosen spots: cancel these bookings, or keep the room"
+            followed.faults.append(Fault(_place(affected), why, affected.n or 0))
         else:
             followed.add(affected, outcome)
-    for affected in await schedule_effects.new_series(connection):
+    for affected in await effects.new_series(connection):
         series = await _locked(connection, access, affected)
         warnings = await series_flow.series_warnings(connection, access, series) if studio_existed else ()
         created = await series_flow.create_missing(connection, access, series, announce=studio_existed)
@@ -200,10 +183,3 @@ async def _locked(connection: Connection, access: Access, affected: AffectedSeri
 def _place(affected: AffectedSeries) -> str:
     """Return the place in the file; a series that is not in it follows from its location or from a closure."""
     return affected.place or f"series {affected.id}"
-
-
-def _why(refusal: Refusal) -> str:
-    facts = refusal.details
-    if "spots_chosen" in facts:
-        return f"members of the class {facts['class_id']} have chosen spots: cancel these bookings, or keep the room"
-    return f"{facts['booked_count']} seats of the class {facts['class_id']} are taken: choose a larger capacity"

@@ -26,8 +26,7 @@ Result = TypeVar("Result")
 
 
 def studio_in(file: BinaryIO) -> UUID:
-    """Return the id of the studio that a file is about, or that of no studio if it cannot be read: the import then
-    lists what is wrong with the file."""
+    """Return the id of the studio that a file is about, or that of no studio if it cannot be read."""
     file.seek(0)
     try:
         return id_in(read_studio(file.read))
@@ -98,8 +97,7 @@ async def import_rows(
 async def settle(
     connection: Connection, access: Access, run: Callable[[Access], Awaitable[tuple[Result, bool]]]
 ) -> Result | Refusal:
-    """Run an import in a savepoint and keep its changes if it says so. Needs access to all locations: most rows belong
-    to none."""
+    """Run an import in a savepoint and keep its changes if it says so. Needs access to all locations."""
     refusal = access.refusal_without_all_locations(Permission.IMPORT)
     if refusal is not None:
         return refusal
@@ -123,8 +121,6 @@ def conflict_message(conflict: apply.ConflictError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A studio file as the source of an import."""
-
     connection: Connection
     file: BinaryIO
     progress: Progress

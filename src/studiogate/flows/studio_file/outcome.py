@@ -59,9 +59,6 @@ def silent(_step: str, _done: int, _total: int) -> None:
     """Report no progress."""
 
 
-ACTION = "studio.import"
-
-
 def studio_change(
     access: Access, stored: Mapping[str, object] | None, wanted: Mapping[str, object]
 ) -> RowChange | None:
@@ -77,27 +74,16 @@ def studio_change(
     return RowChange(STUDIO.name, STUDIO.name, access.studio_id, stored is None, fields)
 
 
-async def show_changes(
-    connection: Connection,
-    access: Access,
-    studio: RowChange | None,
-    tables: Sequence[Table],
-    on_change: Callable[[RowChange], None],
-) -> None:
-    """Pass every changed row to ``on_change``: the studio's own, then in the order of the tables and of the file."""
-    if studio is not None:
-        on_change(studio)
-    for table in tables:
-        async for change in diff.row_changes(connection, access, table):
-            on_change(change)
-
-
 async def record_rows(
     connection: Connection, access: Access, studio: RowChange | None, tables: Sequence[Table]
 ) -> None:
     """Write an audit entry per changed row. Must run before the rows are written."""
     if studio is not None:
-        await audit.add(connection, access, _entry("studio", studio))
+        old, new = ({name: values[side] for name, values in studio.fields.items()} for side in (0, 1))
+        action = "studio.create" if studio.created else "studio.change"
+        await audit.add(
+            connection, access, Entry(action, Subject("studio", studio.id), changed_fields("studio", old, new))
+        )
     for table in tables:
         await diff.record(connection, access, table)
 
@@ -110,11 +96,4 @@ async def record_import(connection: Connection, access: Access, sections: Mappin
         if counts.created or counts.updated
     }
     if changes:
-        await audit.add(connection, access, Entry(ACTION, Subject("studio", access.studio_id), changes))
-
-
-def _entry(kind: str, change: RowChange) -> Entry:
-    old = {name: values[0] for name, values in change.fields.items()}
-    new = {name: values[1] for name, values in change.fields.items()}
-    verb = "create" if change.created else "change"
-    return Entry(f"{kind}.{verb}", Subject(kind, change.id), changed_fields(kind, old, new))
+        await audit.add(connection, access, Entry("studio.import", Subject("studio", access.studio_id), changes))

@@ -12,11 +12,13 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Section, Values
+from studiogate.domain.fields.forms import FILES, VERSIONS
+from studiogate.domain.fields.people import EXTERNAL_IDS
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.money import is_currency
 from studiogate.domain.studio_file.parser import Element
 from studiogate.domain.studio_file.rows import GIVEN, STALE, Fault, Faults, RowReader, place_of
-from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, STUDIO, VERSIONS
+from studiogate.domain.studio_file.sections import EVERY_SECTION, STUDIO
 from studiogate.flows.studio_file.outcome import Counts, studio_change
 from studiogate.storage import studio
 from studiogate.storage.db.pool import Connection
@@ -28,7 +30,6 @@ from studiogate.storage.studio_file.tables import OUTER, TABLE_OF_SECTION, TABLE
 BATCH = 2_000
 # What identifies the rows of sections without ids.
 KEYS = {VERSIONS.name: ("form_id", "version"), EXTERNAL_IDS.name: ("source", "kind", "external_id")}
-OWN_VALUES = frozenset({*KEYS, FILES.name})
 
 
 class StagedRows:
@@ -92,22 +93,18 @@ class StagedRows:
         for loc, message in wrong:
             self.faults.add(Fault(place_of(place, loc), message, self._number))
         values |= more
-        if section in OWN_VALUES and not wrong:
-            values |= _own_values(section, values)
+        if not wrong:
+            if section in KEYS:
+                # Not for security: the database computes the same id for the stored rows.
+                key = "/".join(str(values[name]) for name in KEYS[section])
+                values["id"] = UUID(bytes=hashlib.md5(key.encode(), usedforsecurity=False).digest())
+            elif section == FILES.name:
+                values["stored_name"] = secrets.token_hex(16)
         if not wrong and None not in more.values():
             self._rows[section].append((self._number, place, values))
         elif "id" in values:
             self._faulty.append((TABLE_OF_SECTION[section].name, values["id"]))
         return values
-
-
-def _own_values(section: str, values: Values) -> Values:
-    """Return what a row has besides the file's values: an id computed from its key, a name for a stored file."""
-    if section in KEYS:
-        # Not for security: the database computes the same for the stored rows.
-        key = "/".join(str(values[name]) for name in KEYS[section])
-        return {"id": UUID(bytes=hashlib.md5(key.encode(), usedforsecurity=False).digest())}
-    return {"stored_name": secrets.token_hex(16)} if section == FILES.name else {}
 
 
 OF_THE_STUDIO = ("currency", "country", "timezone")
@@ -141,7 +138,6 @@ class StudioRow:
         return "id" in self._values
 
     def is_of(self, access: Access) -> bool:
-        """Return whether the row is about the studio of the access."""
         return self.identified and UUID(self._values["id"]) == access.studio_id
 
     def _read(self, row: object) -> None:
@@ -161,7 +157,6 @@ class StudioRow:
         return Setting(**stored | {name: value for name, value in self._given().items() if name in OF_THE_STUDIO})
 
     def _given(self) -> dict[str, Any]:
-        """Return the members that the file gives."""
         mask = self._values.get(GIVEN, 0)
         return {name: value for name, value in self._values.items() if mask & STUDIO.bit(name)}
 
@@ -181,7 +176,6 @@ class StudioRow:
                 self._faults.add(Fault(STUDIO.name, STALE))
 
     def change(self, access: Access) -> RowChange | None:
-        """Return what the file changes in the row."""
         given = {name: value for name, value in self._given().items() if name in apply.STUDIO_COLUMNS}
         given |= {name: json.loads(given[name]) for name in apply.DOCUMENTS if name in given}
         return studio_change(access, self._stored, given)
@@ -192,7 +186,6 @@ class StudioRow:
         return self.exists and change is not None and "policy" in change.fields
 
     async def apply(self, connection: Connection, access: Access) -> Counts:
-        """Insert or change the row."""
         if not self.exists:
             await apply.insert_studio(connection, access, self._values)
             await self._apply_logo(connection, access)

@@ -16,7 +16,7 @@ from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refu
 from studiogate.flows.studio_file.rows import StagedRows, StudioRow
 from studiogate.storage import class_availability, mails
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file import apply, booking_checks, changes, checks, diff, effects, stage, warnings
+from studiogate.storage.studio_file import apply, booking_checks, changes, checks, diff, effects, stage
 from studiogate.storage.studio_file import emails as imported_emails
 from studiogate.storage.studio_file.diff import RowChange
 from studiogate.storage.studio_file.table_types import Table
@@ -98,11 +98,13 @@ class Import:
         if studio.exists:
             policy_changes = studio.changes_policy(access)
             await changes.find_changes(self._connection, access, tables, policy_changes=policy_changes)
-            await self._leave_out_history(tables)
+            for section, rows in (await changes.leave_out_history(self._connection, tables)).items():
+                message = f"{rows} rows were left out: only the import that creates a studio loads its history"
+                self._warnings.add(Fault(section, message))
         else:
             await changes.find_new(self._connection, access, tables)
         is_checked = await self._check_rows(access, studio.setting, tables)
-        await warnings.find(self._connection, access, self._warnings)
+        await checks.find_warnings(self._connection, access, self._warnings)
         if self._options.strict and not self._faults:
             self._faults, self._warnings = self._warnings, Faults()
         if not self._faults:
@@ -126,11 +128,6 @@ class Import:
                 return True
         return not self._options.skip_faults
 
-    async def _leave_out_history(self, tables: Sequence[Table]) -> None:
-        for section, rows in (await changes.leave_out_history(self._connection, tables)).items():
-            message = f"{rows} rows were left out: only the import that creates a studio loads its history"
-            self._warnings.add(Fault(section, message))
-
     async def _check_rules(self, setting: Setting, tables: Sequence[Table]) -> None:
         """Check the rules over several members for rows that the file gives in part only."""
         for table in tables:
@@ -145,7 +142,11 @@ class Import:
     async def _apply(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> Outcome:
         announced, own = studio.exists, studio.change(access)
         if self._options.on_change is not None:
-            await outcome.show_changes(self._connection, access, own, tables, self._options.on_change)
+            if own is not None:
+                self._options.on_change(own)
+            for table in tables:
+                async for change in diff.row_changes(self._connection, access, table):
+                    self._options.on_change(change)
         if announced:
             await follow.prepare(self._connection, access)
             await outcome.record_rows(self._connection, access, own, tables)
@@ -161,7 +162,13 @@ class Import:
         await effects.settle(self._connection, access)
         followed |= await self._follow(access, announced=announced)
         known = self._faults.count
-        await self._follow_series(access, followed, studio_existed=announced)
+        of_series = await follow.follow_series(self._connection, access, studio_existed=announced)
+        for name, count in of_series.effects.items():
+            followed[name] = followed.get(name, 0) + count
+        for fault in of_series.faults:
+            self._faults.add(fault)
+        for warning in of_series.warnings:
+            (self._faults if self._options.strict else self._warnings).add(warning)
         if self._faults.count > known:
             return refused(self._faults, self._warnings)
         await outcome.record_import(self._connection, access, sections)
@@ -183,13 +190,3 @@ class Import:
         else:
             await class_availability.keep(self._connection, access)
         return {"leads_converted": converted, "promoted": promoted}
-
-    async def _follow_series(self, access: Access, counts: dict[str, int], *, studio_existed: bool) -> None:
-        """Make the classes of series follow; count what became of them, and add faults and warnings."""
-        followed = await follow.follow_series(self._connection, access, studio_existed=studio_existed)
-        for name, count in followed.effects.items():
-            counts[name] = counts.get(name, 0) + count
-        for fault in followed.faults:
-            self._faults.add(fault)
-        for warning in followed.warnings:
-            (self._faults if self._options.strict else self._warnings).add(warning)

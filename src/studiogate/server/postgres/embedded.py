@@ -25,20 +25,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from studiogate.server import service_account
 from studiogate.server.postgres import programs
-from studiogate.server.postgres.locks import PORT, closing, fits, listens, try_lock, wait
-from studiogate.server.postgres.programs import EmbeddedPostgresError, Runner
-from studiogate.server.postgres.settings import ACCESS, ACCESS_RULES, SETTINGS
-from studiogate.server.service_account import (
-    HERE,
-    Account,
-    AccountError,
-    let_into,
-    make_private,
-    place_of,
-    reaches,
-    service_account,
-)
+from studiogate.server.postgres.locks import closing, fits, listens, try_lock, wait
+from studiogate.server.postgres.programs import ACCESS_RULES, PORT, EmbeddedPostgresError, Runner
+from studiogate.server.service_account import HERE, Account, AccountError, make_private, place_of, reaches
 from studiogate.settings import make_data_folder
 from studiogate.storage.db.service_role import NAME, ROLE
 
@@ -82,9 +73,9 @@ class EmbeddedPostgres:
     def _prepare_folder(self) -> None:
         """Create the folder and let the server's account enter it. Must run before anything depends on that."""
         make_data_folder(self.folder)
-        account = service_account(self.folder)
+        account = service_account.service_account(self.folder)
         if account is not None:
-            let_into(self.folder, account)
+            service_account.let_into(self.folder, account)
 
     def ensure_running(self) -> bool:
         """Start the server if it is gone; return whether that was done. A supervisor calls this every few seconds after
@@ -96,7 +87,7 @@ class EmbeddedPostgres:
             if self._usable():
                 return False
             with closing(self._acquire("start", fcntl.LOCK_EX)) as start_lock:
-                account = service_account(self.folder)
+                account = service_account.service_account(self.folder)
                 runner = Runner(account, start_lock, self._log)
                 if self.running():
                     postmaster = self._postmaster()
@@ -154,7 +145,7 @@ class EmbeddedPostgres:
     def _socket_folder(self) -> Path:
         """Return the cluster folder, which is private, or a private folder with a short name if the cluster's path is
         unsuitable as a socket address."""
-        account = service_account(self.folder)
+        account = service_account.service_account(self.folder)
         path = str(self.cluster)
         if re.fullmatch(r"[\w/.+~-]+", path, re.ASCII) and fits(self.cluster) and reaches(account, self.cluster):
             return self.cluster
@@ -179,7 +170,13 @@ class EmbeddedPostgres:
                 )
             if self.running():
                 return False
-            self._clear_remains(account)
+            # What a dead server left: PostgreSQL trusts a pid file whose pid now belongs to another process.
+            self._reap()
+            sockets = self._socket_folder()
+            make_private(self.cluster, account)
+            make_private(sockets, account)
+            for remains in (self.cluster / "postmaster.pid", *sockets.glob(f".s.PGSQL.{PORT}*")):
+                remains.unlink(missing_ok=True)
             programs.make_role(self.cluster, Runner(account, alive, self._log))
             offset = self._log.size()
             working, place = place_of(account, self.cluster)
@@ -196,21 +193,11 @@ class EmbeddedPostgres:
     def _flags(self, place: Path) -> list[str]:
         """Write the access rules and return the settings as command-line options."""
         rules = self.cluster / ACCESS_RULES
-        rules.write_text(ACCESS + "\n")
+        rules.write_text(programs.ACCESS + "\n")
         os.chown(rules, self.cluster.stat().st_uid, self.cluster.stat().st_gid)
         rules.chmod(0o600)
         own = {"unix_socket_directories": str(self._socket_folder()), "hba_file": str(place / ACCESS_RULES)}
-        return [part for name, value in (SETTINGS | own).items() for part in ("-c", f"{name}={value}")]
-
-    def _clear_remains(self, account: Account | None) -> None:
-        """Remove the pid file and sockets of a dead server. Must run under the alive lock. Needed because PostgreSQL
-        trusts a pid file whose pid now belongs to another process."""
-        self._reap()
-        folder = self._socket_folder()
-        make_private(self.cluster, account)
-        make_private(folder, account)
-        for remains in (self.cluster / "postmaster.pid", *folder.glob(f".s.PGSQL.{PORT}*")):
-            remains.unlink(missing_ok=True)
+        return [part for name, value in (programs.SETTINGS | own).items() for part in ("-c", f"{name}={value}")]
 
     def _shut_down(self, users_lock: int) -> None:
         # A server that listens has installed its signal handlers and shuts down cleanly.
@@ -244,7 +231,7 @@ class EmbeddedPostgres:
             if self._process is not None and self._process.poll() is None:
                 self._process.send_signal(signal.Signals[f"SIG{how}"])
             return
-        account = service_account(self.folder)
+        account = service_account.service_account(self.folder)
         command: programs.Command = [programs.program("pg_ctl", account), "kill", how, str(postmaster.pid)]
         programs.spawn(command, Runner(account, users_lock, self._log)).wait()
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from studiogate.server.postgres import programs
 
-PORT = 5432  # Part of the socket's file name only: nothing listens on TCP.
 POLL_SECONDS = 0.01
 SOCKET_PATH_BYTES = 103  # on macOS; Linux allows 107
 
@@ -41,7 +40,7 @@ def wait(condition: Callable[[], bool], seconds: float, check: Callable[[], None
 
 
 def fits(socket_folder: Path) -> bool:
-    return len(os.fsencode(socket_folder / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_BYTES
+    return len(os.fsencode(socket_folder / f".s.PGSQL.{programs.PORT}")) <= SOCKET_PATH_BYTES
 
 
 def listens(socket_folder: Path, pid: int) -> bool:
@@ -50,7 +49,7 @@ def listens(socket_folder: Path, pid: int) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         try:
-            probe.connect(str(socket_folder / f".s.PGSQL.{PORT}"))
+            probe.connect(str(socket_folder / f".s.PGSQL.{programs.PORT}"))
         except BlockingIOError:  # The backlog is full: the server is busy, but running.
             return True
         except OSError:

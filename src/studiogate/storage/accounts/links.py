@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.statement import new_id
+from studiogate.storage.db.statement import affected, new_id
 
 # Why a mail with a link is not sent.
 NOT_NEEDED = "no longer needed"
@@ -52,7 +52,6 @@ class StoredLink(NamedTuple):
 async def add(
     connection: Connection, account_id: UUID, purpose: Purpose, token_hash: bytes, life: timedelta
 ) -> datetime:
-    """Store a link; return when it expires."""
     expires_at: datetime = await connection.fetchval(ADD, new_id(), account_id, purpose.value, token_hash, life)
     return expires_at
 
@@ -63,9 +62,8 @@ async def find(connection: Connection, token_hash: bytes) -> StoredLink | None:
 
 
 async def use_all(connection: Connection, account_id: UUID) -> None:
-    """Use up every link of an account, also those that are still to be mailed: whoever used one has no need of the
-    others, and nobody else may have them. The mails come first: a worker that has just claimed one has made its link
-    when we get the row."""
+    """Use up every link of an account, also those still to be mailed. The mails come first: a worker that has just
+    claimed one has made its link when we get the row."""
     await connection.execute(DROP_MAILS, account_id, NOT_NEEDED)
     await connection.execute(USE, account_id)
 
@@ -78,5 +76,4 @@ async def queue_reset(connection: Connection, email: str, address: str | None) -
 
 async def forget(connection: Connection, at_most: int) -> int:
     """Delete links that expired a week ago; return how many."""
-    status: str = await connection.execute(FORGET, at_most)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(FORGET, at_most))

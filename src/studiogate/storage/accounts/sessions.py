@@ -6,7 +6,7 @@ from uuid import UUID
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.sign_in import LIFE, MAX_SESSIONS, Origin, Session
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.db.statement import new_id
+from studiogate.storage.db.statement import affected, new_id
 
 ADD = """
     insert into staff_sessions
@@ -68,18 +68,9 @@ class Sessions(NamedTuple):
 async def add(connection: Connection, session: NewSession) -> UUID:
     """Store a session, and end the account's oldest ones if there are too many; return its id."""
     session_id, origin = new_id(), session.origin.bounded()
-    await connection.execute(
-        ADD,
-        session_id,
-        session.account_id,
-        session.studio_id,
-        session.token_hash,
-        origin.address,
-        origin.user_agent,
-        origin.device,
-        session.with_password,
-        LIFE,
-    )
+    whose = (session.account_id, session.studio_id, session.token_hash)
+    where = (origin.address, origin.user_agent, origin.device)
+    await connection.execute(ADD, session_id, *whose, *where, session.with_password, LIFE)
     await connection.execute(END_OLDEST, session.account_id, MAX_SESSIONS)
     return session_id
 
@@ -94,13 +85,10 @@ async def find(connection: Connection, token_hash: bytes) -> Session | None:
 
 
 async def is_known_device(connection: Connection, email: str, device: bytes) -> bool:
-    """Return whether the account with this email has signed in on the device before."""
-    is_known: bool = await connection.fetchval(IS_KNOWN_DEVICE, email, device)
-    return is_known
+    return bool(await connection.fetchval(IS_KNOWN_DEVICE, email, device))
 
 
 async def last_studio(connection: Connection, account_id: UUID) -> UUID | None:
-    """Return the studio that the account's latest session worked in."""
     studio_id: UUID | None = await connection.fetchval(LAST_STUDIO, account_id)
     return studio_id
 
@@ -123,9 +111,7 @@ async def choose_studio(connection: Connection, session_id: UUID, studio_id: UUI
 
 
 async def end(connection: Connection, which: Sessions) -> int:
-    """End sessions; return how many."""
-    status: str = await connection.execute(END, which.account_id, which.only, which.but, which.studio_id)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(END, which.account_id, which.only, which.but, which.studio_id))
 
 
 async def list_sessions(connection: Connection, account_id: UUID) -> list[Record]:
@@ -135,5 +121,4 @@ async def list_sessions(connection: Connection, account_id: UUID) -> list[Record
 
 async def forget(connection: Connection, at_most: int) -> int:
     """Delete sessions that expired a month ago; return how many."""
-    status: str = await connection.execute(FORGET, at_most)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(FORGET, at_most))

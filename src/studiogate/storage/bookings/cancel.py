@@ -155,7 +155,6 @@ def _row(new: NewCancellation) -> dict[str, object]:
 
 
 def _recorded(booking: BookingFacts) -> dict[str, object]:
-    """Return what the audit log keeps of a booking before it is cancelled."""
     return {"status": booking.status.value, "class_spot_id": booking.class_spot_id and str(booking.class_spot_id)}
 
 

@@ -110,8 +110,7 @@ class NewBookings(NamedTuple):
 async def record_bookings(
     connection: Connection, access: Access, classes: Sequence[ClassSituation], new: NewBookings
 ) -> dict[UUID, str]:
-    """Insert bookings of these classes, emit their events and store them as answers; return them in wire form, by
-    id."""
+    """Insert bookings of these classes, emit their events, store them as answers; return them in wire form, by id."""
     paying = [each for each in new.bookings if each.decision.credits_required]
     rows = await RECORD.rows(
         connection,
@@ -192,7 +191,6 @@ def _row(booking: NewBooking) -> dict[str, object]:
 
 
 def _recorded(booking: NewBooking) -> dict[str, object]:
-    """Return what the audit log keeps of a new booking."""
     decision = booking.decision
     return {
         "class_id": str(booking.class_id),

@@ -14,24 +14,15 @@ import asyncpg
 
 from studiogate.domain.access import Access
 from studiogate.storage.bookings import facts
-from studiogate.storage.bookings.facts import (
-    CLASS_COLUMNS,
-    CLASS_SOURCES,
-    WAITING_LOOKED_AT,
-    BookingSituation,
-    ClassSituation,
-    PeopleSituation,
-    class_situation,
-)
-from studiogate.storage.bookings.read import FIND_CLASS, FIND_CLASS_OF_BOOKING, class_of
+from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation, class_situation
+from studiogate.storage.bookings.read import FIND_CLASS, class_of
 from studiogate.storage.db.pool import Connection, OverloadedError, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import ALREADY_ANSWERED_OR_BUSY, CLAIMED, Claim, Found, claim_rows, not_to_execute
 
 THE_CLASS = " for no key update of c"
 LOCK_CLASS = FIND_CLASS + THE_CLASS
-LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + THE_CLASS
-LOCK_CLASS_OF_ENTRY = class_of("waitlist_entries") + THE_CLASS
+LOCK_CLASS_OF = {table: class_of(table) + THE_CLASS for table in ("bookings", "waitlist_entries")}
 
 # Keys, classes and members of a batch are locked by one statement, in this order: each part reads the one before it.
 # Of requests whose key has a result, or is held by another transaction, nothing else is locked.
@@ -41,7 +32,7 @@ LOCK_CLASS_OF_ENTRY = class_of("waitlist_entries") + THE_CLASS
 #
 # One row per class. The first one also has the requests that are not to be executed.
 WANTED_CLASS = f"""
-    select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
+    select {facts.CLASS_COLUMNS} from classes c {facts.CLASS_SOURCES}
     where c.studio_id = :studio and (:locations::uuid[] is null or c.location_id = any(:locations))"""
 LOCK_BATCH = Statement(f"""
     with claimed as materialized ({CLAIMED}),
@@ -122,7 +113,7 @@ async def lock_batch(connection: Connection, access: Access, claims: Sequence[Cl
             studio=access.studio_id,
             locations=access.location_ids,
             claims=claim_rows(claims),
-            depth=WAITING_LOOKED_AT,
+            depth=facts.WAITING_LOOKED_AT,
         )
     except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError) as error:
         raise BlockedError(by_a_class="lock_booking_members" not in (error.context or "")) from error
@@ -147,35 +138,25 @@ async def lock_class(connection: Connection, access: Access, class_id: UUID | st
     return None if row is None else class_situation(row)
 
 
-async def lock_class_of_booking(
-    connection: Connection, access: Access, booking_id: UUID | str
+async def lock_class_of(
+    connection: Connection, access: Access, table: str, row_id: UUID | str
 ) -> tuple[ClassSituation, UUID] | None:
-    """Lock the class of a booking; return it with the booking's member."""
-    row = await connection.fetchrow(LOCK_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
-    return None if row is None else (class_situation(row), row["member_id"])
-
-
-async def lock_class_of_entry(
-    connection: Connection, access: Access, entry_id: UUID
-) -> tuple[ClassSituation, UUID] | None:
-    """Lock the class of a waitlist entry; return it with the entry's member."""
-    row = await connection.fetchrow(LOCK_CLASS_OF_ENTRY, access.studio_id, entry_id, access.location_ids)
+    """Lock the class of a row of ``bookings`` or ``waitlist_entries``; return it with the row's member."""
+    row = await connection.fetchrow(LOCK_CLASS_OF[table], access.studio_id, row_id, access.location_ids)
     return None if row is None else (class_situation(row), row["member_id"])
 
 
 async def lock_members(
     connection: Connection, access: Access, class_id: UUID, member_ids: Sequence[UUID], *, depth: int = 0
 ) -> None:
-    """Lock the given members and the first ``depth`` waiting members in one statement, ordered by id, so that all
-    transactions lock members in the same order."""
+    """Lock the given members and the first ``depth`` waiting members in one statement, ordered by id as everywhere."""
     await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), [class_id], depth)
 
 
 async def lock_members_of_classes(
     connection: Connection, access: Access, member_ids: Sequence[UUID], class_ids: Sequence[UUID]
 ) -> None:
-    """Lock the given members and all waiting members of the classes, by id: everybody who may be promoted is then
-    locked in one order. The classes are locked."""
+    """Lock the given members and all waiting members of the classes, which are locked, in one order: by id."""
     await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), list(class_ids), ALL_WAITING)
 
 

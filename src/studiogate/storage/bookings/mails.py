@@ -19,21 +19,6 @@ from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
 
-STUDIOS_WITH_NEWS = """
-    select h.studio_id from event_heads h left join mail_cursors k on k.studio_id = h.studio_id
-    where h.sequence > coalesce(k.sequence, 0)"""
-
-# The head is read by a later statement: a statement that waits for a lock sees stale other rows.
-LOCK_CURSOR = """
-    insert into mail_cursors as k (studio_id) values ($1)
-    on conflict (studio_id) do update set sequence = k.sequence
-    returning sequence"""
-
-HEAD = """
-    select coalesce((select h.sequence from event_heads h where h.studio_id = $1), 0) as head,
-           s.mail_switches::text as switches, s.test, clock_timestamp() as now
-    from studios s where s.studio_id = $1"""
-
 # Of an event ``v``, its class ``c`` and a booking ``b``: what the rules about mails need (``_news``).
 FACTS = """
     v.id as event_id, v.type, v.object ->> 'status' as status, v.previous_attributes::text as previous,
@@ -59,32 +44,6 @@ NEWS = f"""
         where studio_id = $1 and id = coalesce(b.class_id, v.subject) offset 0) c
     where v.studio_id = $1 and v.sequence > $2 and v.sequence <= $3 and v.type = any($4::text[]) and not v.silent
     order by v.sequence"""
-
-# $1 studio, $2 class, $3 the live states, $4 the time of the change.
-HOLDERS = """
-    select b.id, b.member_id from bookings b
-    cross join lateral (
-        select from members where studio_id = $1 and id = b.member_id and email is not null offset 0) m
-    where b.studio_id = $1 and b.class_id = $2 and b.status = any($3::text[]) and b.created_at <= $4
-    order by b.created_at, b.id"""
-
-WITHIN_THE_HOUR = """
-    select w.member_id, (
-        select count(*) from mails m where m.studio_id = $1 and m.member_id = w.member_id
-        and m.created_at > clock_timestamp() - interval '1 hour') as mails
-    from unnest($2::uuid[]) w(member_id)"""
-
-QUEUE = """
-    insert into mails (studio_id, id, kind, event_id, booking_id, member_id, status, problem)
-    select $1, w.*, case when $7::text is null then 'queued' else 'failed' end, $7
-    from unnest($2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[]) w"""
-
-# $1 studio, $2 the last number seen, $3 how many events to look at, $4 how long they are news.
-LAST_OLD = """
-    select max(e.sequence) from (
-        select v.sequence, v.created_at from events v
-        where v.studio_id = $1 and v.sequence > $2 order by v.sequence limit $3) e
-    where e.created_at < clock_timestamp() - $4::interval"""
 
 # $1 studio, $2 how many.
 DROPPED = f"""
@@ -158,19 +117,22 @@ class DueMail(NamedTuple):
     columns: Mapping[str, Any]
 
 
-async def studios_with_news(connection: Connection) -> list[UUID]:
-    """Return the studios with events that were not turned into mails yet. Worker only, all studios."""
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_NEWS)]
-
-
 async def lock_cursor(connection: Connection, access: Access) -> int:
     """Lock the worker's place in the studio's log until the transaction ends; return the last number it has seen."""
-    sequence: int = await connection.fetchval(LOCK_CURSOR, access.studio_id)
-    return sequence
+    # The head is read by a later statement: a statement that waits for a lock sees stale other rows.
+    statement = """
+        insert into mail_cursors as k (studio_id) values ($1)
+        on conflict (studio_id) do update set sequence = k.sequence
+        returning sequence"""
+    return int(await connection.fetchval(statement, access.studio_id))
 
 
 async def read_place(connection: Connection, access: Access) -> Place:
-    row = await connection.fetchrow(HEAD, access.studio_id)
+    statement = """
+        select coalesce((select h.sequence from event_heads h where h.studio_id = $1), 0) as head,
+               s.mail_switches::text as switches, s.test, clock_timestamp() as now
+        from studios s where s.studio_id = $1"""
+    row = await connection.fetchrow(statement, access.studio_id)
     if row is None:
         raise AssertionError("a studio with a cursor exists")
     return Place(row["head"], json.loads(row["switches"]), row["test"], row["now"])
@@ -179,11 +141,10 @@ async def read_place(connection: Connection, access: Access) -> Place:
 async def read_news(connection: Connection, access: Access, after: int, until: int) -> list[MailedEvent]:
     """Return the events in a range of numbers that could be worth a mail, with the present state of their bookings."""
     types = [each.value for each in MAILED_TYPES]
-    return [_mailed_event(row) for row in await connection.fetch(NEWS, access.studio_id, after, until, types)]
-
-
-def _mailed_event(row: Record) -> MailedEvent:
-    return MailedEvent(_news(row), Recipient(row["booking_id"], row["member_id"]) if row["has_email"] else None)
+    return [
+        MailedEvent(_news(row), Recipient(row["booking_id"], row["member_id"]) if row["has_email"] else None)
+        for row in await connection.fetch(NEWS, access.studio_id, after, until, types)
+    ]
 
 
 def _news(row: Record) -> News:
@@ -207,12 +168,24 @@ async def members_of_class(
 ) -> list[Recipient]:
     """Return the members with an email address who had booked the class, or waited for it, when it changed."""
     live = sorted(each.value for each in LIVE)
-    rows = await connection.fetch(HOLDERS, access.studio_id, class_id, live, changed_at)
+    # $1 studio, $2 class, $3 the live states, $4 the time of the change.
+    statement = """
+        select b.id, b.member_id from bookings b
+        cross join lateral (
+            select from members where studio_id = $1 and id = b.member_id and email is not null offset 0) m
+        where b.studio_id = $1 and b.class_id = $2 and b.status = any($3::text[]) and b.created_at <= $4
+        order by b.created_at, b.id"""
+    rows = await connection.fetch(statement, access.studio_id, class_id, live, changed_at)
     return [Recipient(row["id"], row["member_id"]) for row in rows]
 
 
 async def mails_within_the_hour(connection: Connection, access: Access, member_ids: Sequence[UUID]) -> dict[UUID, int]:
-    rows = await connection.fetch(WITHIN_THE_HOUR, access.studio_id, member_ids)
+    statement = """
+        select w.member_id, (
+            select count(*) from mails m where m.studio_id = $1 and m.member_id = w.member_id
+            and m.created_at > clock_timestamp() - interval '1 hour') as mails
+        from unnest($2::uuid[]) w(member_id)"""
+    rows = await connection.fetch(statement, access.studio_id, member_ids)
     return {row["member_id"]: row["mails"] for row in rows}
 
 
@@ -220,8 +193,12 @@ async def queue(
     connection: Connection, access: Access, wanted: Sequence[MemberMail], problem: str | None = None
 ) -> None:
     """Queue mails; with a problem, keep them as failed ones that are not sent."""
+    statement = """
+        insert into mails (studio_id, id, kind, event_id, booking_id, member_id, status, problem)
+        select $1, w.*, case when $7::text is null then 'queued' else 'failed' end, $7
+        from unnest($2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[]) w"""
     await connection.execute(
-        QUEUE,
+        statement,
         access.studio_id,
         [new_id() for _ in wanted],
         [each.kind.value for each in wanted],
@@ -236,14 +213,19 @@ async def last_old_event(
     connection: Connection, access: Access, after: int, at_most: int, age: timedelta
 ) -> int | None:
     """Return the number of the last of the next events that is older than ``age``."""
-    sequence: int | None = await connection.fetchval(LAST_OLD, access.studio_id, after, at_most, age)
+    # $1 studio, $2 the last number seen, $3 how many events to look at, $4 how long they are news.
+    statement = """
+        select max(e.sequence) from (
+            select v.sequence, v.created_at from events v
+            where v.studio_id = $1 and v.sequence > $2 order by v.sequence limit $3) e
+        where e.created_at < clock_timestamp() - $4::interval"""
+    sequence: int | None = await connection.fetchval(statement, access.studio_id, after, at_most, age)
     return sequence
 
 
 async def dropped(connection: Connection, access: Access, at_most: int) -> list[Record]:
     """Return the mails of the last days that came too late, the newest first."""
-    rows: list[Record] = await connection.fetch(DROPPED, access.studio_id, at_most)
-    return rows
+    return await connection.fetch(DROPPED, access.studio_id, at_most)
 
 
 async def advance(connection: Connection, access: Access, sequence: int) -> None:
@@ -251,20 +233,17 @@ async def advance(connection: Connection, access: Access, sequence: int) -> None
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[DueMail]:
-    """Claim due mails to members until the lease ends."""
     rows = await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)
     return [DueMail(MailKind(row["kind"]), _news(row), row["now"], dict(row)) for row in rows]
 
 
 async def lock_switches(connection: Connection, access: Access) -> dict[str, bool]:
     """Lock the studio's row; return its switches. Must run inside a transaction."""
-    text = await connection.fetchval(
-        "select mail_switches::text from studios where studio_id = $1 for no key update", access.studio_id
-    )
+    statement = "select mail_switches::text from studios where studio_id = $1 for no key update"
+    text = await connection.fetchval(statement, access.studio_id)
     return dict(json.loads(text))
 
 
 async def set_switches(connection: Connection, access: Access, switches: Mapping[str, bool]) -> None:
-    await connection.execute(
-        "update studios set mail_switches = $2 where studio_id = $1", access.studio_id, json.dumps(switches)
-    )
+    statement = "update studios set mail_switches = $2 where studio_id = $1"
+    await connection.execute(statement, access.studio_id, json.dumps(switches))

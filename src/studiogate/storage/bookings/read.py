@@ -11,7 +11,7 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.bookings.facts import CLASS_COLUMNS, CLASS_SOURCES, ClassSituation, class_situation
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
+from studiogate.storage.paging import Filter, OneOf, Resource, read_page
 from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
 
 
@@ -56,26 +56,10 @@ async def _list(
     )
 
 
-async def read_booking(connection: Connection, access: Access, booking_id: str) -> str | None:
-    return await read_one(connection, access, BOOKING, booking_id)
-
-
-async def read_waitlist_entry(connection: Connection, access: Access, waitlist_id: str) -> str | None:
-    return await read_one(connection, access, WAITLIST_ENTRY, waitlist_id)
-
-
 CANCELLATION = """
     select k.receipt::text from booking_cancellations k
     join bookings b on b.studio_id = k.studio_id and b.id = k.booking_id
     where k.studio_id = $1 and k.booking_id = $2 and ($3::uuid[] is null or b.location_id = any($3))"""
-
-CLASS_IS_VISIBLE = """
-    select exists (select from classes c where c.studio_id = $1 and c.id = $2
-                   and ($3::uuid[] is null or c.location_id = any($3)))"""
-
-CLASS_AND_MEMBER = """
-    select b.class_id, b.member_id from bookings b where b.studio_id = $1 and b.id = $2
-    and ($3::uuid[] is null or b.location_id = any($3))"""
 
 PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
 FIND_CLASS = f"""
@@ -106,7 +90,10 @@ async def read_cancellation(connection: Connection, access: Access, booking_id: 
 
 
 async def class_is_visible(connection: Connection, access: Access, class_id: UUID | str) -> bool:
-    return bool(await connection.fetchval(CLASS_IS_VISIBLE, access.studio_id, class_id, access.location_ids))
+    statement = """
+        select exists (select from classes c where c.studio_id = $1 and c.id = $2
+                       and ($3::uuid[] is null or c.location_id = any($3)))"""
+    return bool(await connection.fetchval(statement, access.studio_id, class_id, access.location_ids))
 
 
 async def class_of_booking(connection: Connection, access: Access, booking_id: UUID | str) -> UUID | None:
@@ -116,7 +103,10 @@ async def class_of_booking(connection: Connection, access: Access, booking_id: U
 
 async def class_and_member(connection: Connection, access: Access, booking_id: UUID | str) -> tuple[UUID, UUID] | None:
     """Return the class of a booking, which never changes, and its member."""
-    row = await connection.fetchrow(CLASS_AND_MEMBER, access.studio_id, booking_id, access.location_ids)
+    statement = """
+        select b.class_id, b.member_id from bookings b where b.studio_id = $1 and b.id = $2
+        and ($3::uuid[] is null or b.location_id = any($3))"""
+    row = await connection.fetchrow(statement, access.studio_id, booking_id, access.location_ids)
     return None if row is None else (row["class_id"], row["member_id"])
 
 

@@ -105,7 +105,6 @@ async def seats_of_class(
 
 
 async def waiting_for_class(connection: Connection, access: Access, class_id: UUID, begins: datetime) -> list[Waiting]:
-    """Return the waiting members, by position."""
     rows = await WAITING.rows(connection, **_of_class(access, class_id, begins))
     return [
         Waiting(row["entry_id"], row["booking_id"], row["position"], row["skip_reason"], row["joined_at"], _person(row))
@@ -231,13 +230,11 @@ class ClassAction(NamedTuple):
 
 
 async def placed_bookings(connection: Connection, access: Access, class_id: UUID) -> list[PlacedBooking]:
-    """Return the newest bookings of a class, live or not."""
     rows = await BOOKED.rows(connection, studio=access.studio_id, class_id=class_id)
     return [PlacedBooking(*row) for row in rows]
 
 
 async def actions_on(connection: Connection, access: Access, subject_ids: list[UUID]) -> list[ClassAction]:
-    """Return the newest audit entries about any of the subjects, newest first, without those of partners: the bookings
-    themselves say what partners did."""
+    """Return the newest audit entries about the subjects, newest first, without those of partners."""
     rows = await ACTIONS.rows(connection, studio=access.studio_id, subjects=subject_ids)
     return [ClassAction(*row) for row in rows]

@@ -59,8 +59,7 @@ class DatabaseFullError(DatabaseUnavailableError):
 
 
 class UnknownOutcomeError(DatabaseUnavailableError):
-    """The connection was lost during COMMIT. The transaction may have been committed, so callers must not clean up as
-    they would after a failure."""
+    """The connection was lost during COMMIT, which may have succeeded: callers must not clean up."""
 
 
 class PoolerError(DatabaseUnavailableError):

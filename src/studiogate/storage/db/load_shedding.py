@@ -46,8 +46,7 @@ Thing = TypeVar("Thing")
 
 
 class WaitQueue(Generic[Thing]):
-    """A queue of waiters for a resource, such as a connection. A freed resource goes directly to the one that waits
-    longest, so that none overtakes."""
+    """A queue of waiters for a resource, such as a connection. A freed one goes directly to the first waiter."""
 
     __slots__ = ("_waiters",)
 

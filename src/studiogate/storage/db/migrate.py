@@ -87,13 +87,9 @@ def _report_nothing(_migration: Migration, _step: int, _problem: str | None) -> 
 def migrations() -> list[Migration]:
     folder = resources.files("studiogate.storage.db") / "migrations"
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
-    return [_read(entry.name, entry.read_text()) for entry in files]
-
-
-def _read(filename: str, text: str) -> Migration:
-    version, name = filename.removesuffix(".sql").split("_", 1)
-    up = text.split(UP, 1)[1].split(DOWN, 1)[0]
-    return Migration(version, name, up.strip())
+    texts = [entry.read_text().split(UP, 1)[1].split(DOWN, 1)[0].strip() for entry in files]
+    names = [entry.name.removesuffix(".sql").split("_", 1) for entry in files]
+    return [Migration(version, name, text) for (version, name), text in zip(names, texts, strict=True)]
 
 
 def _checksum(sql: str) -> str:
@@ -101,8 +97,8 @@ def _checksum(sql: str) -> str:
 
 
 async def pending(connection: Connection) -> list[Migration]:
-    """Return migrations that are not applied yet; raise if an applied migration is unknown here or has changed."""
-    applied = await _applied(connection)
+    """Return migrations of which a step is not applied; raise if an applied one is unknown here or has changed."""
+    applied = {version: checksum for version, checksum in (await _recorded(connection)).items() if "." not in version}
     known = {migration.version: migration for migration in migrations()}
     for version, checksum in applied.items():
         if version not in known:
@@ -117,10 +113,7 @@ async def pending(connection: Connection) -> list[Migration]:
 async def migrate(
     connection: Connection, only: Collection[str] | None = None, report: Report = _report_nothing
 ) -> list[Migration]:
-    """Apply pending migrations, each step in its own transaction; return those that were completed here.
-
-    ``only`` are the versions to apply, for a backup of an earlier schema.
-    """
+    """Apply pending migrations, or ``only`` these versions, step by step; return those that were completed here."""
     async with connection.transaction():
         await connection.execute(ONE_AT_A_TIME, LOCK)
         await connection.execute(
@@ -219,11 +212,6 @@ async def _apply_step(connection: Connection, migration: Migration, number: int)
 
 def _changed(version: str) -> MigrationError:
     return MigrationError(f"Migration {version} has changed since it was applied: restore the released file.")
-
-
-async def _applied(connection: Connection) -> dict[str, str]:
-    """Return the migrations of which all steps are applied, with their checksums."""
-    return {version: checksum for version, checksum in (await _recorded(connection)).items() if "." not in version}
 
 
 async def _recorded(connection: Connection) -> dict[str, str]:

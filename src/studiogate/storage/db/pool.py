@@ -110,7 +110,13 @@ class Database:
         """Close idle connections; those in use are closed when they are released."""
         self._size = 0
         while self._idle:
-            await self._discard(self._idle.pop())
+            connection = self._idle.pop()
+            self._open -= 1
+            self._watch.forget(connection)
+            try:
+                await connection.close(timeout=CLOSE_SECONDS)
+            except (*UNAVAILABLE, asyncpg.PostgresError):
+                connection.terminate()
 
     async def acquire(self) -> Connection:
         if (connection := self._take_idle()) is not None:
@@ -193,14 +199,6 @@ class Database:
             raise NoConnectionError from None
         return await self._connect() if connection is None else connection
 
-    async def _discard(self, connection: Connection) -> None:
-        self._open -= 1
-        self._watch.forget(connection)
-        try:
-            await connection.close(timeout=CLOSE_SECONDS)
-        except (*UNAVAILABLE, asyncpg.PostgresError):
-            connection.terminate()
-
 
 class Lease:
     """One use of a connection; it also replaces the driver's exceptions by ours."""
@@ -232,8 +230,7 @@ class Lease:
 
 
 class Transaction(Lease):
-    """A lease with a transaction. asyncpg's own transaction, inside a generator-based context manager, costs more than
-    a statement with its arguments."""
+    """A lease with a transaction. asyncpg's own transaction costs more than a statement with its arguments."""
 
     __slots__ = ("_begin",)
 

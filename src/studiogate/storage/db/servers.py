@@ -5,24 +5,15 @@ it up. It also passes libpq's ``connect_timeout`` on to the server, which reject
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
-from studiogate.storage.db import driver
-from studiogate.storage.db.failures import (
-    READ_ONLY,
-    UNAVAILABLE,
-    Connection,
-    DatabaseUnavailableError,
-    NotConnectedYetError,
-    PoolerError,
-    ReadOnlyDatabaseError,
-    may_pass,
-)
+from studiogate.storage.db import driver, failures
+from studiogate.storage.db.failures import Connection
 
 CONNECT_SECONDS = 5.0
 CONNECT_SECONDS_EACH = 2.0  # per server, if there are several
@@ -56,29 +47,25 @@ class Servers:
         self._poolers: set[Server] = set()
 
     async def connect(self, session: Mapping[str, str], target: str = "primary") -> Connection:
-        """Connect to the first server that answers in time and has the wanted role. ``target_session_attrs`` in the URL
-        takes precedence over ``target``."""
+        """Connect to the first server that answers in time and has the wanted role; the URL's own takes precedence."""
         problems: list[str] = []
-        kind = DatabaseUnavailableError
-        for index in self._order():
+        kind = failures.DatabaseUnavailableError
+        for index in sorted(range(len(self._servers)), key=lambda index: index != self._first):
             server = self._servers[index]
             try:
                 connection = await self._connect_to(server, session, self._target or target)
-            except (*UNAVAILABLE, *READ_ONLY) as error:
-                if isinstance(error, READ_ONLY):
-                    kind = ReadOnlyDatabaseError
-                elif may_pass(error) and kind is not ReadOnlyDatabaseError:
-                    kind = NotConnectedYetError
+            except (*failures.UNAVAILABLE, *failures.READ_ONLY) as error:
+                if isinstance(error, failures.READ_ONLY):
+                    kind = failures.ReadOnlyDatabaseError
+                elif failures.may_pass(error) and kind is not failures.ReadOnlyDatabaseError:
+                    kind = failures.NotConnectedYetError
                 problems.append(f"{server.name}: {self._problem(error)}")
                 continue
             except asyncpg.PostgresError as error:
-                raise DatabaseUnavailableError(f"{server.name}: {error}") from error
+                raise failures.DatabaseUnavailableError(f"{server.name}: {error}") from error
             self._first = index
             return connection
         raise kind("; ".join(problems))
-
-    def _order(self) -> Sequence[int]:
-        return sorted(range(len(self._servers)), key=lambda index: index != self._first)
 
     def _problem(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
@@ -151,7 +138,7 @@ async def _check_settings(connection: Connection, wanted: Mapping[str, str]) -> 
     if missing:
         role = await connection.fetchval("select quote_ident(current_user)")
         statements = " ".join(f"alter role {role} set {name} = '{value}';" for name, value in missing.items())
-        raise PoolerError(
+        raise failures.PoolerError(
             "The connection pooler in front of PostgreSQL does not pass on session settings. Make them the role's own "
             f"on the server, then reconnect the pooler: {statements}"
         )

@@ -44,6 +44,11 @@ class Statement:
         return [values[name] for name in self._names]
 
 
+def affected(status: str) -> int:
+    """Return how many rows a statement has changed, which the driver's ``execute`` returns at the end of a text."""
+    return int(status.rpartition(" ")[2])
+
+
 # Rows as one JSON parameter of a statement, which reads them with ``json_to_recordset``.
 #
 # For statements that run with every booking. The usual way is an array for each column, but asyncpg inspects every

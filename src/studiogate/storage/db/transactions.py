@@ -8,10 +8,7 @@ from studiogate.storage.db.failures import Connection, UnknownOutcomeError, as_o
 
 @asynccontextmanager
 async def transaction_on(connection: Connection) -> AsyncIterator[None]:
-    """Open a transaction; inside another one, a savepoint. A failure inside rolls back everything.
-
-    Raise UnknownOutcomeError if the server is lost during COMMIT. A savepoint that is lost was certainly not committed.
-    """
+    """Open a transaction, or a savepoint inside one. Raise UnknownOutcomeError if the server is lost during COMMIT."""
     is_outermost, is_done = not connection.is_in_transaction(), False
     try:
         async with connection.transaction():

@@ -11,34 +11,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.storage.db.pool import Connection
 
-STUDIO = """
-    select s.studio_id, s.name, s.slug, s.timezone, s.logo_url, l.name as logo_name, s.primary_color, s.country,
-           k.link_secret
-    from studios s join studio_secrets k on k.studio_id = s.studio_id
-    left join studio_logos l on l.studio_id = s.studio_id where s.slug = $1"""
-
-# A draft is visible only to its authors. An archived form is found, because visitors may still have its address.
-FORM = """
-    select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version, clock_timestamp() as now
-    from forms f where f.studio_id = $1 and f.slug = $2 and f.status <> 'draft'"""
-
 MEMBER = "select id, name, email from members where studio_id = $1 and id = $2 and erased_at is null"
-
-UPLOADS = """
-    select id::text as id, filename, size from form_uploads
-    where studio_id = $1 and form_id = $2 and id = any($3::uuid[]) and submission_id is null"""
-
-LINKED = """
-    select f.slug as form_slug, s.slug as studio_slug, k.link_secret, clock_timestamp() as now,
-           exists (select from members m where m.studio_id = $1 and m.id = $3 and m.erased_at is null) as known
-    from forms f join studios s on s.studio_id = f.studio_id join studio_secrets k on k.studio_id = f.studio_id
-    where f.studio_id = $1 and f.id = $2"""
-
-
-PUBLISHED = """
-    select f.slug, f.title from forms f join studios s on s.studio_id = f.studio_id
-    where f.studio_id = (select studio_id from studios where slug = $1) and s.test and f.status = 'published'
-    order by f.title, f.slug limit 20"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +64,6 @@ class KeptUpload:
 
 @dataclass(frozen=True, slots=True)
 class FormLinkFacts:
-    """The data from which a link for a member is built."""
-
     studio_id: UUID
     studio_slug: str
     form_slug: str
@@ -103,17 +74,30 @@ class FormLinkFacts:
 
 async def published_test_forms(connection: Connection, slug: str) -> list[PublishedForm]:
     """Return the published forms of a studio that is marked as a test; none for any other studio."""
-    return [PublishedForm(row["slug"], row["title"]) for row in await connection.fetch(PUBLISHED, slug)]
+    statement = """
+        select f.slug, f.title from forms f join studios s on s.studio_id = f.studio_id
+        where f.studio_id = (select studio_id from studios where slug = $1) and s.test and f.status = 'published'
+        order by f.title, f.slug limit 20"""
+    return [PublishedForm(row["slug"], row["title"]) for row in await connection.fetch(statement, slug)]
 
 
 async def find_page_studio(connection: Connection, slug: str) -> PageStudio | None:
     """Return the studio that a page's address names. This lookup is the only entry point for public pages."""
-    row = await connection.fetchrow(STUDIO, slug)
+    statement = """
+        select s.studio_id, s.name, s.slug, s.timezone, s.logo_url, l.name as logo_name, s.primary_color, s.country,
+               k.link_secret
+        from studios s join studio_secrets k on k.studio_id = s.studio_id
+        left join studio_logos l on l.studio_id = s.studio_id where s.slug = $1"""
+    row = await connection.fetchrow(statement, slug)
     return None if row is None else PageStudio(**dict(row))
 
 
 async def find_page_form(connection: Connection, access: Access, slug: str) -> PageForm | None:
-    row = await connection.fetchrow(FORM, access.studio_id, slug)
+    # A draft is visible only to its authors. An archived form is found, because visitors may still have its address.
+    statement = """
+        select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version, clock_timestamp() as now
+        from forms f where f.studio_id = $1 and f.slug = $2 and f.status <> 'draft'"""
+    row = await connection.fetchrow(statement, access.studio_id, slug)
     if row is None:
         return None
     fields = [each for each in json.loads(row["fields"]) if isinstance(each, dict)]
@@ -129,15 +113,22 @@ async def find_page_member(connection: Connection, access: Access, member_id: UU
 async def kept_uploads(
     connection: Connection, access: Access, form_id: UUID, upload_ids: Sequence[str]
 ) -> dict[str, KeptUpload]:
-    """Return those of the given uploads that wait for a submission of this form, by id."""
-    rows = await connection.fetch(UPLOADS, access.studio_id, form_id, upload_ids)
+    statement = """
+        select id::text as id, filename, size from form_uploads
+        where studio_id = $1 and form_id = $2 and id = any($3::uuid[]) and submission_id is null"""
+    rows = await connection.fetch(statement, access.studio_id, form_id, upload_ids)
     return {row["id"]: KeptUpload(**dict(row)) for row in rows}
 
 
 async def find_form_link_facts(
     connection: Connection, access: Access, form_id: UUID, member_id: UUID
 ) -> FormLinkFacts | None:
-    row = await connection.fetchrow(LINKED, access.studio_id, form_id, member_id)
+    statement = """
+        select f.slug as form_slug, s.slug as studio_slug, k.link_secret, clock_timestamp() as now,
+               exists (select from members m where m.studio_id = $1 and m.id = $3 and m.erased_at is null) as known
+        from forms f join studios s on s.studio_id = f.studio_id join studio_secrets k on k.studio_id = f.studio_id
+        where f.studio_id = $1 and f.id = $2"""
+    row = await connection.fetchrow(statement, access.studio_id, form_id, member_id)
     if row is None:
         return None
     return FormLinkFacts(

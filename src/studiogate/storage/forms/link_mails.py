@@ -11,18 +11,9 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.forms.settings import FormSettings, read_settings
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.mails import claimed
-
-QUEUE = """
-    insert into mails (studio_id, id, kind, form_id, member_id, expires_at)
-    values ($1, $2, 'form_link', $3, $4, $5)"""
-
-WITHIN_THE_HOUR = """
-    select count(*) from mails
-    where studio_id = $1 and member_id = $2 and kind = 'form_link'
-      and created_at > clock_timestamp() - interval '1 hour'"""
 
 CLAIM = f"""{claimed("form_id")}
     select c.id, c.attempts, c.form_id, c.member_id, c.expires_at, p.email, p.first_name, f.title as form_title,
@@ -37,8 +28,6 @@ CLAIM = f"""{claimed("form_id")}
 
 @dataclass(frozen=True, slots=True)
 class DueLink:
-    """A claimed mail, and what its text and its link are made from."""
-
     id: UUID
     attempts: int
     form_id: UUID
@@ -58,19 +47,22 @@ class DueLink:
 
 
 async def queue(connection: Connection, access: Access, form_id: UUID, member_id: UUID, expires_at: datetime) -> None:
-    await connection.execute(QUEUE, access.studio_id, new_id(), form_id, member_id, expires_at)
+    statement = """
+        insert into mails (studio_id, id, kind, form_id, member_id, expires_at)
+        values ($1, $2, 'form_link', $3, $4, $5)"""
+    await connection.execute(statement, access.studio_id, new_id(), form_id, member_id, expires_at)
 
 
 async def count_within_the_hour(connection: Connection, access: Access, member_id: UUID) -> int:
     """Return how many links were queued for the member within the last hour. The member must be locked."""
-    count: int = await connection.fetchval(WITHIN_THE_HOUR, access.studio_id, member_id)
-    return count
+    statement = """
+        select count(*) from mails
+        where studio_id = $1 and member_id = $2 and kind = 'form_link'
+          and created_at > clock_timestamp() - interval '1 hour'"""
+    return int(await connection.fetchval(statement, access.studio_id, member_id))
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[DueLink]:
     """Claim due mails with a link to a form until the lease ends; return them with everything that they need."""
-    return [_due_link(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
-
-
-def _due_link(row: Record) -> DueLink:
-    return DueLink(**dict(row) | {"settings": read_settings(json.loads(row["settings"]))})
+    rows = await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)
+    return [DueLink(**{**row, "settings": read_settings(json.loads(row["settings"]))}) for row in rows]

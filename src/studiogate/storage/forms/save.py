@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from studiogate.domain.access import Access
-from studiogate.domain.forms.states import manages_forms
+from studiogate.domain.forms.states import FormStatus, manages_forms
 from studiogate.domain.json_values import json_text
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
@@ -72,10 +72,6 @@ INSERT = f"""
     )
     {WIRE}"""
 
-LOCK = """
-    select title, slug, description, fields, settings, status, version from forms
-    where studio_id = $1 and id = $2 for no key update"""
-
 UPDATE = f"""
     with saved as (
         update forms set title = $3, slug = $4, description = $5, fields = $6, settings = $7, status = $8,
@@ -84,27 +80,17 @@ UPDATE = f"""
     )
     {WIRE}"""
 
-KEEP_VERSION = """
-    insert into form_versions (studio_id, form_id, version, fields)
-    select studio_id, id, version, fields from forms where studio_id = $1 and id = $2"""
-
-HAS_SUBMISSIONS = "select exists (select from form_submissions where studio_id = $1 and form_id = $2)"
-
-TAKEN = """
-    select slug from forms
-    where studio_id = $1 and (slug = $2 or slug ~ ('^' || $2 || '-[0-9]+$')) and id is distinct from $3"""
-
 
 @dataclass(frozen=True, slots=True)
 class FormContent:
     """All writable attributes of a form, complete and canonical."""
 
     title: str
-    slug: str
-    description: str | None
-    fields: list[object]
-    settings: Mapping[str, object]
-    status: str
+    slug: str = ""
+    description: str | None = None
+    fields: list[Any] = field(default_factory=list)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    status: str = FormStatus.DRAFT
 
     @property
     def columns(self) -> tuple[object, ...]:
@@ -118,13 +104,15 @@ class StoredForm(NamedTuple):
 
 
 async def insert_form(connection: Connection, access: Access, content: FormContent) -> str | None:
-    """Insert a form; return it in wire form, or None if its slug is taken."""
     wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *content.columns)
     return wire
 
 
 async def lock_form(connection: Connection, access: Access, form_id: str) -> StoredForm | None:
-    row = await connection.fetchrow(LOCK, access.studio_id, form_id)
+    statement = """
+        select title, slug, description, fields, settings, status, version from forms
+        where studio_id = $1 and id = $2 for no key update"""
+    row = await connection.fetchrow(statement, access.studio_id, form_id)
     if row is None:
         return None
     fields, settings = json.loads(row["fields"]), json.loads(row["settings"])
@@ -133,7 +121,8 @@ async def lock_form(connection: Connection, access: Access, form_id: str) -> Sto
 
 
 async def has_submissions(connection: Connection, access: Access, form_id: str) -> bool:
-    return bool(await connection.fetchval(HAS_SUBMISSIONS, access.studio_id, form_id))
+    statement = "select exists (select from form_submissions where studio_id = $1 and form_id = $2)"
+    return bool(await connection.fetchval(statement, access.studio_id, form_id))
 
 
 async def update_form(connection: Connection, access: Access, form_id: str, content: FormContent, version: int) -> str:
@@ -148,10 +137,16 @@ async def update_form(connection: Connection, access: Access, form_id: str, cont
 
 async def keep_version(connection: Connection, access: Access, form_id: str) -> None:
     """Store the fields of the form's current version for its submissions."""
-    await connection.execute(KEEP_VERSION, access.studio_id, form_id)
+    statement = """
+        insert into form_versions (studio_id, form_id, version, fields)
+        select studio_id, id, version, fields from forms where studio_id = $1 and id = $2"""
+    await connection.execute(statement, access.studio_id, form_id)
 
 
 async def taken_slugs(connection: Connection, access: Access, slug: str, except_form: str | UUID | None) -> set[str]:
     """Return which of this slug and its numbered variants other forms of the studio use."""
-    rows = await connection.fetch(TAKEN, access.studio_id, slug, except_form)
+    statement = """
+        select slug from forms
+        where studio_id = $1 and (slug = $2 or slug ~ ('^' || $2 || '-[0-9]+$')) and id is distinct from $3"""
+    rows = await connection.fetch(statement, access.studio_id, slug, except_form)
     return {row["slug"] for row in rows}

@@ -27,9 +27,6 @@ FIND_FORM = """
 # A shared lock: submissions do not wait for each other, only for a transaction that changes the form.
 LOCK_FORM = f"{FIND_FORM} for share of f"
 
-# For a form with a limit: its submissions are created one after the other, so that they can be counted.
-LOCK_COUNT = "select pg_advisory_xact_lock(hashtext('form ' || $1), hashtext($2))"
-
 # Spam and rejected submissions do not count. Per email, only verified submissions count: entering another person's
 # address must not keep that person from submitting.
 COUNTED = f"studio_id = $1 and form_id = $2 and status in ({COUNTED_SUBMISSION})"
@@ -37,32 +34,10 @@ HAS_SUBMITTED = f"""
     select exists (select from form_submissions where {COUNTED} and submitter_email = $3 and verified)"""
 COUNT = f"select count(*) from (select from form_submissions where {COUNTED} limit $3) n"
 
-WAITING_UPLOADS = """
-    select id::text as id, field_key from form_uploads
-    where studio_id = $1 and form_id = $2 and id = any($3::uuid[]) and submission_id is null for update"""
-
-# Before the email, in the order of locks: the member of a signed link must not be erased or merged meanwhile.
-LOCK_LINKED = "select id from members where studio_id = $1 and id = $2 and erased_at is null for share"
-
-PERSON = """
-    select (select id from members where studio_id = $1 and email = $2) as member_id,
-           (select id from leads where studio_id = $1 and email = $2) as lead_id"""
-
 SENT_FROM_PAGE = f"""
     select row_to_json(w)::text from (
         select {SUBMISSION.columns} from form_submissions n
         where n.studio_id = $1 and n.form_id = $2 and n.page_key = $3) w"""
-
-LOCK_SUBMISSION = """
-    select form_id, status, verified, submitter_email from form_submissions
-    where studio_id = $1 and id = $2 for no key update"""
-
-VERIFY = """
-    update form_submissions set verified = true,
-        member_id = coalesce(member_id, (select id from members where studio_id = $1 and email = submitter_email))
-    where studio_id = $1 and id = $2"""
-
-SET_STATUS = "update form_submissions set status = $3 where studio_id = $1 and id = $2"
 
 RECORD = Statement(f"""
     with made as (
@@ -131,30 +106,25 @@ async def find_form(connection: Connection, access: Access, form_id: str | UUID)
 def _situation(row: Any) -> FormSituation | None:
     if row is None:
         return None
-    return FormSituation(
-        row["id"],
-        row["status"],
-        row["version"],
-        row["title"],
-        [each for each in json.loads(row["fields"]) if isinstance(each, dict)],
-        read_settings(json.loads(row["settings"])),
-        row["country"],
-        row["now"],
-    )
+    fields = [each for each in json.loads(row["fields"]) if isinstance(each, dict)]
+    return FormSituation(**{**row, "fields": fields, "settings": read_settings(json.loads(row["settings"]))})
 
 
 async def lock_linked_member(connection: Connection, access: Access, member_id: UUID) -> bool:
     """Lock the member that a signed link is for; return False if the member was erased or merged since."""
-    return await connection.fetchval(LOCK_LINKED, access.studio_id, member_id) is not None
+    # Before the email, in the order of locks: the member of a signed link must not be erased or merged meanwhile.
+    statement = "select id from members where studio_id = $1 and id = $2 and erased_at is null for share"
+    return await connection.fetchval(statement, access.studio_id, member_id) is not None
 
 
 async def lock_count(connection: Connection, access: Access, form_id: UUID) -> None:
     """Lock submissions of this form until the transaction ends, after waiting for concurrent ones."""
-    await connection.execute(LOCK_COUNT, str(access.studio_id), str(form_id))
+    # For a form with a limit: its submissions are created one after the other, so that they can be counted.
+    statement = "select pg_advisory_xact_lock(hashtext('form ' || $1), hashtext($2))"
+    await connection.execute(statement, str(access.studio_id), str(form_id))
 
 
 async def has_submitted(connection: Connection, access: Access, form_id: UUID, email: str) -> bool:
-    """Return whether a verified submission of this form was made with this email."""
     return bool(await connection.fetchval(HAS_SUBMITTED, access.studio_id, form_id, email))
 
 
@@ -167,13 +137,18 @@ async def waiting_uploads(
     connection: Connection, access: Access, form_id: str | UUID, upload_ids: Sequence[str]
 ) -> dict[str, str]:
     """Lock and return those of the given uploads that wait for a submission of this form, each with its field."""
-    rows = await connection.fetch(WAITING_UPLOADS, access.studio_id, form_id, upload_ids)
+    statement = """
+        select id::text as id, field_key from form_uploads
+        where studio_id = $1 and form_id = $2 and id = any($3::uuid[]) and submission_id is null for update"""
+    rows = await connection.fetch(statement, access.studio_id, form_id, upload_ids)
     return {row["id"]: row["field_key"] for row in rows}
 
 
 async def find_person(connection: Connection, access: Access, email: str) -> tuple[UUID | None, UUID | None]:
-    """Return the ids of the member and of the lead with this email."""
-    row = await connection.fetchrow(PERSON, access.studio_id, email)
+    statement = """
+        select (select id from members where studio_id = $1 and email = $2) as member_id,
+               (select id from leads where studio_id = $1 and email = $2) as lead_id"""
+    row = await connection.fetchrow(statement, access.studio_id, email)
     return (row["member_id"], row["lead_id"]) if row else (None, None)
 
 
@@ -209,21 +184,28 @@ async def sent_from_page(connection: Connection, access: Access, form_id: UUID, 
 
 
 async def email_of_submission(connection: Connection, access: Access, submission_id: UUID) -> str | None:
-    email: str | None = await connection.fetchval(
-        "select submitter_email from form_submissions where studio_id = $1 and id = $2", access.studio_id, submission_id
-    )
+    statement = "select submitter_email from form_submissions where studio_id = $1 and id = $2"
+    email: str | None = await connection.fetchval(statement, access.studio_id, submission_id)
     return email
 
 
 async def lock_submission(connection: Connection, access: Access, submission_id: UUID) -> KeptSubmission | None:
-    row = await connection.fetchrow(LOCK_SUBMISSION, access.studio_id, submission_id)
+    statement = """
+        select form_id, status, verified, submitter_email from form_submissions
+        where studio_id = $1 and id = $2 for no key update"""
+    row = await connection.fetchrow(statement, access.studio_id, submission_id)
     return None if row is None else KeptSubmission(**dict(row))
 
 
 async def verify(connection: Connection, access: Access, submission_id: UUID) -> None:
     """Mark a locked submission as verified, and link it to the member with its email."""
-    await connection.execute(VERIFY, access.studio_id, submission_id)
+    statement = """
+        update form_submissions set verified = true,
+            member_id = coalesce(member_id, (select id from members where studio_id = $1 and email = submitter_email))
+        where studio_id = $1 and id = $2"""
+    await connection.execute(statement, access.studio_id, submission_id)
 
 
 async def set_status(connection: Connection, access: Access, submission_id: UUID, status: str) -> None:
-    await connection.execute(SET_STATUS, access.studio_id, submission_id, status)
+    statement = "update form_submissions set status = $3 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, submission_id, status)

@@ -1,6 +1,7 @@
 """The rows of uploaded files."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -10,27 +11,7 @@ from studiogate.domain.retention import WAITING_UPLOAD_HOURS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 
-INSERT = """
-    with made as (
-        insert into form_uploads (studio_id, id, form_id, field_key, filename, content_type, size, sha256, stored_name)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *
-    )
-    select row_to_json(w)::text from (
-        select u.id, 'form_upload' as object, u.filename, u.size, u.content_type from made u
-    ) w"""
-
-# Locks the studio's row: two uploads of a studio cannot both use the rest of its quota, nor of a form's.
-LOCK_STUDIO_USAGE = """
-    insert into studio_upload_usage as u (studio_id) values ($1)
-    on conflict (studio_id) do update set files = u.files returning files, bytes"""
-
 FORM_USAGE = "select files, bytes from form_upload_usage where studio_id = $1 and form_id = $2"
-
-OF_SUBMISSION = """
-    select u.filename, u.content_type, u.size, u.stored_name from form_uploads u
-    join form_submissions n on n.studio_id = u.studio_id and n.id = u.submission_id
-    join forms f on f.studio_id = n.studio_id and f.id = n.form_id
-    where u.studio_id = $1 and n.form_id = $2 and u.submission_id = $3 and u.id = $4 and (f.status <> 'draft' or $5)"""
 
 ALL_OF_SUBMISSION = """
     select filename, content_type, size, stored_name from form_uploads
@@ -45,19 +26,8 @@ FORGET = f"""
         limit $2 for update skip locked)
     returning stored_name"""
 
-DISCARD = """
-    delete from form_uploads where studio_id = $1 and id = any($2) and submission_id is null returning stored_name"""
 
-# In primary key order, after the last row of the previous page.
-PAGE = """
-    select id, stored_name from form_uploads
-    where studio_id = $1 and ($2::uuid is null or id > $2) order by id limit $3"""
-
-KNOWN = "select stored_name from form_uploads where studio_id = $1 and stored_name = any($2)"
-
-
-@dataclass(frozen=True, slots=True)
-class NewUpload:
+class NewUpload(NamedTuple):
     form_id: str | UUID
     field_key: str
     filename: str
@@ -69,8 +39,6 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file that belongs to a submission."""
-
     filename: str
     content_type: str
     size: int
@@ -79,7 +47,11 @@ class StoredFile:
 
 async def lock_usage(connection: Connection, access: Access, form_id: str | UUID) -> UploadUsage:
     """Lock upload usage until the transaction ends; return what the files of the form and of the studio use."""
-    studio = await connection.fetchrow(LOCK_STUDIO_USAGE, access.studio_id)
+    # Locks the studio's row: two uploads of a studio cannot both use the rest of its quota, nor of a form's.
+    statement = """
+        insert into studio_upload_usage as u (studio_id) values ($1)
+        on conflict (studio_id) do update set files = u.files returning files, bytes"""
+    studio = await connection.fetchrow(statement, access.studio_id)
     form = await connection.fetchrow(FORM_USAGE, access.studio_id, form_id)
     form_files, form_bytes = (form["files"], form["bytes"]) if form else (0, 0)
     studio_files, studio_bytes = (studio["files"], studio["bytes"]) if studio else (0, 0)
@@ -90,7 +62,12 @@ async def find_file(
     connection: Connection, access: Access, form_id: str, submission_id: str, upload_id: str
 ) -> StoredFile | None:
     ids = (form_id, submission_id, upload_id)
-    row = await connection.fetchrow(OF_SUBMISSION, access.studio_id, *ids, manages_forms(access))
+    statement = """
+    select u.filename, u.content_type, u.size, u.stored_name from form_uploads u
+    join form_submissions n on n.studio_id = u.studio_id and n.id = u.submission_id
+    join forms f on f.studio_id = n.studio_id and f.id = n.form_id
+    where u.studio_id = $1 and n.form_id = $2 and u.submission_id = $3 and u.id = $4 and (f.status <> 'draft' or $5)"""
+    row = await connection.fetchrow(statement, access.studio_id, *ids, manages_forms(access))
     return None if row is None else StoredFile(**dict(row))
 
 
@@ -103,20 +80,15 @@ async def files_of_submission(connection: Connection, access: Access, submission
 
 
 async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:
-    """Insert an upload; return it in wire form."""
-    wire: str = await connection.fetchval(
-        INSERT,
-        access.studio_id,
-        new_id(),
-        made.form_id,
-        made.field_key,
-        made.filename,
-        made.content_type,
-        made.size,
-        made.sha256,
-        made.stored_name,
+    statement = """
+    with made as (
+        insert into form_uploads (studio_id, id, form_id, field_key, filename, content_type, size, sha256, stored_name)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *
     )
-    return wire
+    select row_to_json(w)::text from (
+        select u.id, 'form_upload' as object, u.filename, u.size, u.content_type from made u
+    ) w"""
+    return str(await connection.fetchval(statement, access.studio_id, new_id(), *made))
 
 
 async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:
@@ -126,17 +98,22 @@ async def forget_uploads(connection: Connection, access: Access, at_most: int) -
 
 async def discard_uploads(connection: Connection, access: Access, ids: list[str]) -> list[str]:
     """Delete the rows of these files, but for those of a submission; return the files' names."""
-    return [row["stored_name"] for row in await connection.fetch(DISCARD, access.studio_id, ids)]
+    statement = """
+    delete from form_uploads where studio_id = $1 and id = any($2) and submission_id is null returning stored_name"""
+    return [row["stored_name"] for row in await connection.fetch(statement, access.studio_id, ids)]
 
 
 async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:
-    """Return those of the given files that have a row."""
-    return {row["stored_name"] for row in await connection.fetch(KNOWN, access.studio_id, names)}
+    statement = "select stored_name from form_uploads where studio_id = $1 and stored_name = any($2)"
+    return {row["stored_name"] for row in await connection.fetch(statement, access.studio_id, names)}
 
 
 async def page_of_files(
     connection: Connection, access: Access, after: UUID | None, at_most: int
 ) -> list[tuple[UUID, str]]:
-    """Return a page of uploads with the names of their files."""
-    rows = await connection.fetch(PAGE, access.studio_id, after, at_most)
+    # In primary key order, after the last row of the previous page.
+    statement = """
+        select id, stored_name from form_uploads
+        where studio_id = $1 and ($2::uuid is null or id > $2) order by id limit $3"""
+    rows = await connection.fetch(statement, access.studio_id, after, at_most)
     return [(row["id"], row["stored_name"]) for row in rows]

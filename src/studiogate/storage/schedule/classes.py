@@ -12,13 +12,6 @@ from studiogate.domain.schedule.class_changes import StoredClass
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.storage.db.pool import Connection
 
-STORED = """
-    select c.*, (
-        select count(*) from bookings b
-        where b.studio_id = $1 and b.class_id = c.id and b.status <> 'cancelled' and b.class_spot_id is not null
-    ) as spots_chosen, clock_timestamp() as now
-    from classes c where c.studio_id = $1 and c.id = $2"""
-
 NEIGHBOURS = f"""
     select c.id, c.title, c.start_time, c.end_time, c.room_id, c.instructor_id, c.location_id from classes c
     where c.studio_id = $1 and c.status = 'scheduled' and c.start_time < $3 and c.end_time > $2
@@ -27,16 +20,15 @@ NEIGHBOURS = f"""
       and ($6::uuid is null or c.series_id is distinct from $6)
     order by c.start_time, c.id limit 2000"""
 
-MOVE_BOOKINGS = """
-    update bookings b set start_time = c.start_time, end_time = c.end_time
-    from classes c
-    where c.studio_id = $1 and c.id = any($2::uuid[]) and b.studio_id = $1 and b.class_id = c.id
-      and (b.start_time, b.end_time) is distinct from (c.start_time, c.end_time)"""
-
 
 async def read_stored(connection: Connection, access: Access, class_id: UUID) -> StoredClass:
-    """Return a class that has been locked."""
-    row = await connection.fetchrow(STORED, access.studio_id, class_id)
+    statement = """
+        select c.*, (
+            select count(*) from bookings b
+            where b.studio_id = $1 and b.class_id = c.id and b.status <> 'cancelled' and b.class_spot_id is not null
+        ) as spots_chosen, clock_timestamp() as now
+        from classes c where c.studio_id = $1 and c.id = $2"""
+    row = await connection.fetchrow(statement, access.studio_id, class_id)
     if row is None:
         raise LookupError(f"no class {class_id}")
     return StoredClass(ClassStatus(row["status"]), dict(row), row["spots_chosen"], row["now"])
@@ -62,14 +54,18 @@ async def neighbours(
 
 async def move_bookings(connection: Connection, access: Access, class_ids: Sequence[UUID]) -> None:
     """Copy the times of moved classes to their bookings. The classes and the members must be locked."""
-    await connection.execute(MOVE_BOOKINGS, access.studio_id, list(class_ids))
+    statement = """
+        update bookings b set start_time = c.start_time, end_time = c.end_time
+        from classes c
+        where c.studio_id = $1 and c.id = any($2::uuid[]) and b.studio_id = $1 and b.class_id = c.id
+          and (b.start_time, b.end_time) is distinct from (c.start_time, c.end_time)"""
+    await connection.execute(statement, access.studio_id, list(class_ids))
 
 
 async def database_time(connection: Connection, access: Access) -> datetime:
     """Return the database's clock, by which classes start. ``access`` names the studio whose server is asked."""
-    instant: datetime = await connection.fetchval(
-        "select clock_timestamp() from studios where studio_id = $1", access.studio_id
-    )
+    statement = "select clock_timestamp() from studios where studio_id = $1"
+    instant: datetime = await connection.fetchval(statement, access.studio_id)
     return instant
 
 
@@ -163,25 +159,21 @@ class BookedClass(NamedTuple):
 
 
 async def read_class(connection: Connection, access: Access, class_id: str | UUID) -> ClassDetails | None:
-    """Return a class at a permitted location, or None."""
     row = await connection.fetchrow(CLASS, access.studio_id, class_id, access.location_ids)
     return None if row is None else ClassDetails(dict(row), ZoneInfo(row["timezone"]), row["now"])
 
 
 async def list_series(connection: Connection, access: Access, location_id: UUID, today: date) -> list[dict[str, Any]]:
-    """Return the series of a location that have not ended."""
     rows = await connection.fetch(SERIES_OF_LOCATION, access.studio_id, location_id, today, MAX_SERIES)
     return [dict(row) for row in rows]
 
 
 async def read_series(connection: Connection, access: Access, series_id: str | UUID) -> dict[str, Any] | None:
-    """Return a series at a permitted location, or None."""
     row = await connection.fetchrow(SERIES, access.studio_id, series_id, access.location_ids)
     return None if row is None else dict(row)
 
 
 async def classes_of_series(connection: Connection, access: Access, series_id: UUID, since: date) -> list[BookedClass]:
-    """Return the classes to come of a series from a day on."""
     rows = await connection.fetch(CLASSES_OF_SERIES, access.studio_id, series_id, since)
     return [BookedClass(*row) for row in rows]
 

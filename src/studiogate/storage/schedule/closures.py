@@ -26,7 +26,6 @@ LOCK_CLASSES = """
 ZONE = """
     select coalesce(l.timezone, s.timezone) as timezone, clock_timestamp() as now
     from studios s left join locations l on l.studio_id = $1 and l.id = $2 where s.studio_id = $1"""
-REMOVE = "delete from closures where studio_id = $1 and id = $2"
 
 
 class LocalClass(NamedTuple):
@@ -58,7 +57,6 @@ async def lock_classes(connection: Connection, access: Access, class_ids: Sequen
 
 
 async def today(connection: Connection, access: Access, location_id: str | UUID | None) -> date:
-    """Return the local date of a location, or of the studio."""
     row = await connection.fetchrow(ZONE, access.studio_id, location_id)
     if row is None:
         raise LookupError("no studio")
@@ -67,10 +65,9 @@ async def today(connection: Connection, access: Access, location_id: str | UUID 
 
 
 async def zone_of(connection: Connection, access: Access, location_id: str | UUID | None) -> ZoneInfo:
-    """Return the time zone of a location, or of the studio if there is none."""
     row = await connection.fetchrow(ZONE, access.studio_id, location_id)
     return ZoneInfo("UTC" if row is None else row["timezone"])
 
 
 async def remove_row(connection: Connection, access: Access, closure_id: UUID) -> None:
-    await connection.execute(REMOVE, access.studio_id, closure_id)
+    await connection.execute("delete from closures where studio_id = $1 and id = $2", access.studio_id, closure_id)

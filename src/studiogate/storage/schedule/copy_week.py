@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.access import Access
 from studiogate.domain.schedule.copy_week import Copy, WeekClass
-from studiogate.domain.schedule.series import Days, Pattern
+from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import new_id
-from studiogate.storage.schedule.series import SHARED, shared_of
+from studiogate.storage.schedule.series import SHARED, pattern_of, shared_of
 
 LOCATION = """
     select l.timezone, l.active, clock_timestamp() as now from locations l
@@ -52,18 +52,12 @@ class CopyPlace(NamedTuple):
 
     def instants(self, days: Days) -> tuple[datetime, datetime]:
         """Return when the local days begin, and when the day after them begins."""
-        first, following = (
-            datetime.combine(day, datetime.min.time(), self.zone) for day in (days.first, _next(days.last))
-        )
-        return first, following
-
-
-def _next(day: date) -> date:
-    return day + timedelta(days=1)
+        first, following = days.first, days.last + timedelta(days=1)
+        midnight = datetime.min.time()
+        return datetime.combine(first, midnight, self.zone), datetime.combine(following, midnight, self.zone)
 
 
 async def read_place(connection: Connection, access: Access, location_id: UUID) -> CopyPlace | None:
-    """Return a permitted location, or None."""
     row = await connection.fetchrow(LOCATION, access.studio_id, location_id, access.location_ids)
     return None if row is None else CopyPlace(ZoneInfo(row["timezone"]), row["active"], row["now"])
 
@@ -73,7 +67,8 @@ async def read_classes(
 ) -> list[WeekClass]:
     """Return the scheduled classes of a location that start in this time, in order."""
     rows = await connection.fetch(CLASSES, access.studio_id, location_id, *between, at_most)
-    return [WeekClass(_slot(row), _pattern(row), row["is_usable"]) for row in rows]
+    patterns = [None if row["weekdays"] is None else pattern_of(row) for row in rows]
+    return [WeekClass(_slot(row), pattern, row["is_usable"]) for row, pattern in zip(rows, patterns, strict=True)]
 
 
 async def read_existing(
@@ -103,10 +98,3 @@ async def insert_copies(
 
 def _slot(row: Record) -> Slot:
     return Slot(row["id"], row["title"], row["start_time"], row["end_time"], row["room_id"], row["instructor_id"])
-
-
-def _pattern(row: Record) -> Pattern | None:
-    if row["weekdays"] is None:
-        return None
-    rest = (row[name] for name in ("local_start", "minutes", "every_weeks", "first_date", "last_date"))
-    return Pattern(frozenset(row["weekdays"]), *rest)

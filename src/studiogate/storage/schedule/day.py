@@ -42,20 +42,6 @@ ONE_CLASS = Statement(f"""
     where c.studio_id = :studio and c.id = :class_id
       and (:locations::uuid[] is null or c.location_id = any(:locations))""")
 
-SPOTS = """
-    select p.id, p.label, p.x, p.y from classes c
-    join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
-    where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null
-    order by p.y, p.x, p.label, p.id"""
-
-FREE_SPOTS = """
-    select p.id, p.label, p.x, p.y from classes c
-    join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
-    where c.studio_id = $1 and c.id = $2 and not exists (
-        select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
-        and b.status <> 'cancelled')
-    order by p.y, p.x, p.label, p.id"""
-
 
 class DayClass(NamedTuple):
     """A class with the names that belong to it. ``status`` is the stored one; ``now`` is the database's time."""
@@ -120,9 +106,20 @@ def _class(row: Record) -> DayClass:
 
 async def spots_of_class(connection: Connection, access: Access, class_id: UUID) -> list[Spot]:
     """Return the spots of a class's room row by row; none if members do not choose a spot in this class."""
-    return [Spot(*row) for row in await connection.fetch(SPOTS, access.studio_id, class_id)]
+    statement = """
+        select p.id, p.label, p.x, p.y from classes c
+        join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
+        where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null
+        order by p.y, p.x, p.label, p.id"""
+    return [Spot(*row) for row in await connection.fetch(statement, access.studio_id, class_id)]
 
 
 async def free_spots(connection: Connection, access: Access, class_id: UUID) -> list[Spot]:
-    """Return the spots of a class's room that nobody has."""
-    return [Spot(*row) for row in await connection.fetch(FREE_SPOTS, access.studio_id, class_id)]
+    statement = """
+        select p.id, p.label, p.x, p.y from classes c
+        join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
+        where c.studio_id = $1 and c.id = $2 and not exists (
+            select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
+            and b.status <> 'cancelled')
+        order by p.y, p.x, p.label, p.id"""
+    return [Spot(*row) for row in await connection.fetch(statement, access.studio_id, class_id)]

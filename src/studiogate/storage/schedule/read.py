@@ -10,7 +10,7 @@ from studiogate.domain.bookings.states import MAX_CLASS
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.paging import Filter, OneOf, Parent, Resource, read_one, read_page
+from studiogate.storage.paging import Filter, OneOf, Parent, Resource, read_page
 from studiogate.storage.resources import CLASS
 from studiogate.storage.studio import LOCATION_EXISTS, PERMITTED_LOCATION_EXISTS
 
@@ -28,6 +28,7 @@ CLASS_TYPE = Resource(
     columns="t.id, 'class_type' as object, t.name, t.description, t.beginner_safe, t.recovery",
 )
 
+# Read one by one, also inactive ones are found: past classes still refer to them.
 INSTRUCTOR = Resource(
     table="instructors",
     alias="i",
@@ -94,25 +95,12 @@ def _at_location(access: Access, location_id: str | None) -> tuple[Sequence[OneO
     return (OneOf("location_id", (location_id,)),), (Parent(exists, location_id, "location_id"),)
 
 
-async def read_room(connection: Connection, access: Access, room_id: str) -> str | None:
-    return await read_one(connection, access, ROOM, room_id)
-
-
 async def list_class_types(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
     return await read_page(connection, access, CLASS_TYPE, page)
 
 
-async def read_class_type(connection: Connection, access: Access, class_type_id: str) -> str | None:
-    return await read_one(connection, access, CLASS_TYPE, class_type_id)
-
-
 async def list_instructors(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
     return await read_page(connection, access, INSTRUCTOR, page, filters=[ACTIVE_INSTRUCTOR])
-
-
-async def read_instructor(connection: Connection, access: Access, instructor_id: str) -> str | None:
-    """Return an instructor, also an inactive one: past classes still refer to it."""
-    return await read_one(connection, access, INSTRUCTOR, instructor_id)
 
 
 async def list_classes(
@@ -143,10 +131,6 @@ async def list_classes(
         updated_after=wanted.updated_after,
         parents=parents,
     )
-
-
-async def read_class(connection: Connection, access: Access, class_id: str) -> str | None:
-    return await read_one(connection, access, CLASS, class_id)
 
 
 async def list_spots(connection: Connection, access: Access, page: PageRequest, class_id: str) -> Page | Refusal:

@@ -102,17 +102,11 @@ SPLIT = f"""
            generated_until
     from class_series where studio_id = $1 and id = $2"""
 
-CLOSED = """
-    select first_date, last_date from closures
-    where studio_id = $1 and (location_id is null or location_id = $2) and last_date >= $3 and first_date <= $4
-    order by first_date, id"""
-
 # The days up to which classes are wanted, by each location's calendar; ``domain.schedule.series.horizon`` decides.
 DUE = """
     s.generated_until is null or s.generated_until < least(
         s.last_date, (clock_timestamp() at time zone l.timezone)::date + 7 * studio.schedule_weeks_ahead)"""
-# Housekeeping only, all studios.
-STUDIOS_WITH_DUE_SERIES = f"""
+DUE_SERIES = f"""
     select distinct s.studio_id from class_series s
     join locations l on l.studio_id = s.studio_id and l.id = s.location_id
     join studios studio on studio.studio_id = s.studio_id
@@ -125,8 +119,6 @@ DUE_SERIES = f"""
 
 
 class Series(NamedTuple):
-    """A locked series with what its classes depend on."""
-
     id: UUID
     row: Mapping[str, Any]
     pattern: Pattern
@@ -135,16 +127,9 @@ class Series(NamedTuple):
     now: datetime
 
 
-def _series(row: Record) -> Series:
-    pattern = Pattern(
-        frozenset(row["weekdays"]),
-        row["local_start"],
-        row["minutes"],
-        row["every_weeks"],
-        row["first_date"],
-        row["last_date"],
-    )
-    return Series(row["id"], dict(row), pattern, ZoneInfo(row["timezone"]), row["schedule_weeks_ahead"], row["now"])
+def pattern_of(row: Record) -> Pattern:
+    rest = (row[name] for name in ("local_start", "minutes", "every_weeks", "first_date", "last_date"))
+    return Pattern(frozenset(row["weekdays"]), *rest)
 
 
 async def lock_series(connection: Connection, access: Access, series_id: UUID) -> Series | None:
@@ -152,7 +137,10 @@ async def lock_series(connection: Connection, access: Access, series_id: UUID) -
     if await connection.fetchrow(LOCK, access.studio_id, series_id, access.location_ids) is None:
         return None
     row = await connection.fetchrow(READ, access.studio_id, series_id)
-    return None if row is None else _series(row)
+    if row is None:
+        return None
+    zone = ZoneInfo(row["timezone"])
+    return Series(row["id"], dict(row), pattern_of(row), zone, row["schedule_weeks_ahead"], row["now"])
 
 
 async def lock_all(connection: Connection, access: Access, location_id: UUID | None) -> list[UUID]:
@@ -208,7 +196,6 @@ async def update_classes(
 
 
 async def move_classes(connection: Connection, access: Access, old: UUID, new: UUID, since: date) -> None:
-    """Let the classes of a series from a date on belong to another one."""
     await connection.execute(MOVE_CLASSES, access.studio_id, old, new, since)
 
 
@@ -241,13 +228,12 @@ async def detach(connection: Connection, access: Access, class_ids: Sequence[UUI
 
 
 async def closed_days(connection: Connection, access: Access, location_id: object, days: Days) -> list[Days]:
-    """Return the closures of a location within a range."""
-    rows = await connection.fetch(CLOSED, access.studio_id, location_id, days.first, days.last)
+    statement = """
+        select first_date, last_date from closures
+        where studio_id = $1 and (location_id is null or location_id = $2) and last_date >= $3 and first_date <= $4
+        order by first_date, id"""
+    rows = await connection.fetch(statement, access.studio_id, location_id, days.first, days.last)
     return [Days(row["first_date"], row["last_date"]) for row in rows]
-
-
-async def studios_with_due_series(connection: Connection) -> list[UUID]:
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_SERIES)]
 
 
 async def due_series(connection: Connection, access: Access) -> list[UUID]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.warnings import Slot
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection
 
 MAX_CLASSES = 500
 
@@ -47,8 +47,6 @@ CLOSURES = """
 
 
 class WeekClass(NamedTuple):
-    """A class as the week shows it."""
-
     id: UUID
     title: str
     start_time: datetime
@@ -111,7 +109,6 @@ async def read_elsewhere(
     between: tuple[datetime, datetime],
     instructor_ids: Sequence[UUID],
 ) -> list[Slot]:
-    """Return the classes of these instructors at other locations in this time."""
     rows = await connection.fetch(ELSEWHERE, access.studio_id, list(instructor_ids), *between, location_id)
     return [Slot(*row) for row in rows]
 
@@ -119,7 +116,8 @@ async def read_elsewhere(
 async def read_choices(connection: Connection, access: Access, location_id: UUID) -> Choices:
     """Return the rooms of a location, and the instructors and class types of the studio, that are in use."""
     rows = await connection.fetch(CHOICES, access.studio_id, location_id)
-    return Choices(*(_of_kind(rows, kind) for kind in ("room", "instructor", "class_type")))
+    kinds = ("room", "instructor", "class_type")
+    return Choices(*(tuple(Choice(*row[1:]) for row in rows if row["kind"] == kind) for kind in kinds))
 
 
 async def read_closures(connection: Connection, access: Access, location_id: UUID, days: Days) -> list[Closure]:
@@ -129,7 +127,3 @@ async def read_closures(connection: Connection, access: Access, location_id: UUI
         Closure(row["id"], row["location_id"], Days(row["first_date"], row["last_date"]), row["mode"], row["reason"])
         for row in rows
     ]
-
-
-def _of_kind(rows: Sequence[Record], kind: str) -> tuple[Choice, ...]:
-    return tuple(Choice(row["id"], row["name"], row["capacity"]) for row in rows if row["kind"] == kind)

@@ -5,10 +5,9 @@
     stage               load rows of the file into temporary tables, in batches
     changes             find the rows that differ from the stored ones, and lock what must not change meanwhile
     emails              the emails of people, and the submissions that are theirs
-    checks              references, ids and values that must be unique
+    checks              references, ids and values that must be unique; what is allowed but probably a mistake
     booking_checks      classes, bookings and history as they would be after the import
     stored_checks       what a file may not change: schedules in use, what was sold, people who were erased
-    warnings            what is allowed but probably a mistake
     diff                what the file changes, field by field, and as readers see it
     apply               write the changes to the tables, a few statements per table, and the studio's own row
     effects             what follows from them: series, waitlist, counters, copies, credits, memberships

@@ -10,7 +10,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields.schedule import STUDIO
 from studiogate.storage.db.failures import CONFLICTING, DatabaseUnavailableError
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file.table_types import Limits, Table
+from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import FORMS
 
 # Bookings of the same file may reduce the count to a lower capacity: it is counted again at the end. By itself, because
@@ -55,11 +55,8 @@ def conflicts() -> Iterator[None]:
 
 
 async def analyze_tables(connection: Connection, tables: Iterable[Table]) -> None:
-    """Analyze the tables after an import: until autovacuum does so, a minute later, PostgreSQL may read a whole studio
-    to find a row.
-
-    The import is complete by then, so a failure here is ignored.
-    """
+    """Analyze the tables after an import: until autovacuum does so, PostgreSQL may read a whole studio to find a row.
+    The import is complete by then, so a failure here is ignored."""
     with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
         for table in tables:
             await connection.execute(f"analyze {table.name}")
@@ -70,21 +67,35 @@ async def apply(connection: Connection, access: Access, table: Table) -> None:
         await connection.execute(statement, access.studio_id)
 
 
-def _statements(table: Table) -> list[str]:
-    vacating = [_vacate(table, column, value) for column, value in table.vacated.items()]
-    limits = [statement for each in table.limits for statement in _replace(table, each)]
-    counts = [LOWERED_COUNTS] if table.name == "classes" else []
-    versions = {"forms": [COMPLETED_FORMS], "form_versions": [NEW_FORM_VERSIONS]}.get(table.name, [])
-    claiming = [_claim(table)] if table.keys else []
-    updating = [] if table.append_only else [*counts, *vacating, _update(table), *claiming]
-    grants = [FORGOTTEN_GRANTS] if table.name == "credit_ledger" else []
-    return [*updating, *grants, _insert(table), *limits, *versions]
+# What a table needs besides, before its rows are updated, before new ones are inserted, and at the end.
+FIRST = {"classes": LOWERED_COUNTS}
+BEFORE_INSERT = {"credit_ledger": FORGOTTEN_GRANTS}
+LAST = {"forms": COMPLETED_FORMS, "form_versions": NEW_FORM_VERSIONS}
 
 
-def _vacate(table: Table, column: str, value: str) -> str:
-    return f"""
-        update {table.name} t set {column} = {value} from {table.change} c
-        where t.studio_id = $1 and c.existing and t.id = c.id and t.{column} is distinct from c.{column}"""
+def _statements(table: Table) -> Iterator[str]:
+    if table.name in FIRST:
+        yield FIRST[table.name]
+    if not table.append_only:
+        for column, value in table.vacated.items():
+            yield f"""
+                update {table.name} t set {column} = {value} from {table.change} c
+                where t.studio_id = $1 and c.existing and t.id = c.id and t.{column} is distinct from c.{column}"""
+        yield _update(table)
+        if table.keys:
+            yield _claim(table)
+    if table.name in BEFORE_INSERT:
+        yield BEFORE_INSERT[table.name]
+    yield _insert(table)
+    for limits in table.limits:
+        yield f"""
+            delete from {limits.table} o using {table.change} c
+            where o.studio_id = $1 and o.{limits.owner} = c.id and o.{limits.reference} <> all (c.{limits.column})"""
+        yield f"""
+            insert into {limits.table} (studio_id, {limits.owner}, {limits.reference})
+            select $1, c.id, unnest(c.{limits.column}) from {table.change} c on conflict do nothing"""
+    if table.name in LAST:
+        yield LAST[table.name]
 
 
 def _update(table: Table) -> str:
@@ -121,16 +132,6 @@ def _insert(table: Table) -> str:
         insert into {table.name} (studio_id, {", ".join(filled)})
         select $1, {", ".join(filled.values())} from {table.change} c where not c.existing
         {"on conflict do nothing" if table.append_only else ""}"""
-
-
-def _replace(table: Table, limits: Limits) -> tuple[str, str]:
-    drop = f"""
-        delete from {limits.table} o using {table.change} c
-        where o.studio_id = $1 and o.{limits.owner} = c.id and o.{limits.reference} <> all (c.{limits.column})"""
-    add = f"""
-        insert into {limits.table} (studio_id, {limits.owner}, {limits.reference})
-        select $1, c.id, unnest(c.{limits.column}) from {table.change} c on conflict do nothing"""
-    return drop, add
 
 
 # The logo is in a separate table.

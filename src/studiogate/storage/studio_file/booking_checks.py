@@ -11,13 +11,6 @@ from studiogate.domain.bookings.states import IMPORT_TRANSITIONS, BookingStatus
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.status_lists import ATTENDABLE, OPEN_ENTRY, SEAT_HOLDING
 
-PREPARE = """
-    create temp table if not exists final_classes (n integer, place text, id uuid, capacity integer, status text,
-        room_id uuid, may_be_freed boolean) on commit drop;
-    create temp table if not exists final_bookings (n integer, place text, id uuid, class_id uuid, member_id uuid,
-        status text, class_spot_id uuid) on commit drop;
-    truncate final_classes, final_bookings"""
-
 FINAL_CLASSES = """
     insert into final_classes
     select s.n, s.place, f.id, coalesce(c.capacity, k.capacity), coalesce(c.status, k.status),
@@ -49,8 +42,7 @@ OVERBOOKED = f"""
 
 
 def _held_twice(what: str, message: str) -> str:
-    """Return the check for a value that two bookings hold. Stored bookings come first, so that the fault is reported
-    for the file's row."""
+    """Return the check for a value that two bookings hold: stored ones first, so that the fault is the file's."""
     return f"""
         select n, place || '.{what}', '{message}: ' || coalesce(first_place, 'booking ' || first_id)
         from (select n, place, first_value(place) over w as first_place, first_value(id) over w as first_id,
@@ -146,7 +138,13 @@ SEATS = (
 
 async def foresee(connection: Connection, access: Access) -> None:
     """Fill the ``final_`` tables, again if rows were left out. Needs the changes, and the locks on the classes."""
-    await connection.execute(PREPARE)
+    statement = """
+        create temp table if not exists final_classes (n integer, place text, id uuid, capacity integer, status text,
+            room_id uuid, may_be_freed boolean) on commit drop;
+        create temp table if not exists final_bookings (n integer, place text, id uuid, class_id uuid, member_id uuid,
+            status text, class_spot_id uuid) on commit drop;
+        truncate final_classes, final_bookings"""
+    await connection.execute(statement)
     await connection.execute(FINAL_CLASSES, access.studio_id)
     await connection.execute(FINAL_BOOKINGS, access.studio_id)
     await connection.execute("analyze final_classes; analyze final_bookings")

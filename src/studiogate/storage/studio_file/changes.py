@@ -13,26 +13,13 @@ from collections.abc import Sequence
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import effects, emails, stage
+from studiogate.storage.studio_file import tables as described
 from studiogate.storage.studio_file.table_types import Table
-from studiogate.storage.studio_file.tables import (
-    CLASS_TYPES,
-    CLASSES,
-    CLOSURES,
-    FORMS,
-    INSTRUCTORS,
-    LEADS,
-    LOCATIONS,
-    MEMBERS,
-    MEMBERSHIPS,
-    PRODUCTS,
-    ROOMS,
-    SERIES,
-)
 
 # An arbitrary number of our own, which no other advisory lock uses.
 IMPORTS = 7_311_925
 
-SCHEDULE = (LOCATIONS, ROOMS, CLASS_TYPES, INSTRUCTORS, CLOSURES)
+SCHEDULE = (described.LOCATIONS, described.ROOMS, described.CLASS_TYPES, described.INSTRUCTORS, described.CLOSURES)
 
 SERIES_TO_LOCK = """
     select s.id from class_series s where s.studio_id = $1 and s.id in (select id from affected_series)
@@ -78,14 +65,15 @@ LEADS_TO_LOCK = f"""
     order by l.id for no key update"""
 
 # Locked by separate statements, before all others.
-FIRST = (*SCHEDULE, SERIES, CLASSES, MEMBERS, MEMBERSHIPS, FORMS, PRODUCTS, LEADS)
+FIRST = (
+    *(*SCHEDULE, described.SERIES, described.CLASSES, described.MEMBERS, described.MEMBERSHIPS),
+    *(described.FORMS, described.PRODUCTS, described.LEADS),
+)
 
 
 async def lock_studio(connection: Connection, access: Access) -> None:
-    """Allow one import per studio at a time, also for a studio that does not exist yet.
-
-    ``no key update``: rows that reference the studio can still be inserted meanwhile.
-    """
+    """Allow one import per studio at a time, also for a studio that does not exist yet. ``no key update``: rows that
+    reference the studio can still be inserted meanwhile."""
     await connection.execute("select pg_advisory_xact_lock($1, hashtext($2::text))", IMPORTS, str(access.studio_id))
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
 
@@ -102,14 +90,19 @@ async def find_new(connection: Connection, access: Access, tables: Sequence[Tabl
 async def find_changes(
     connection: Connection, access: Access, tables: Sequence[Table], *, policy_changes: bool
 ) -> None:
-    """Find the changes of these tables and lock what they affect; ``policy_changes`` is whether the studio's own policy
-    does."""
+    """Find the changes of these tables, and of the studio's own policy, and lock what they affect."""
     for table in tables:
         await connection.execute(_differing(table), access.studio_id)
     await effects.find(connection, access, policy_changes=policy_changes)
     await _lock(connection, access, tables)
+    # Compare the rows again with the locks held, because they may have changed while we waited for the locks.
     for table in tables:
-        await _look_again(connection, access, table)
+        await connection.execute(
+            f"""create temp table again on commit drop as select id from {table.change};
+                truncate {table.change}; analyze again"""
+        )
+        await connection.execute(f"{_differing(table)} and s.id in (select id from again)", access.studio_id)
+        await connection.execute("drop table again")
     await stage.analyze_changes(connection)
     await effects.leave_out_unconcerned(connection, access)
     await emails.link_submissions(connection, access)
@@ -119,7 +112,13 @@ async def _lock(connection: Connection, access: Access, tables: Sequence[Table])
     for table in SCHEDULE:
         if table in tables:
             await connection.execute(_rows_to_lock(table), access.studio_id)
-    for statement in (SERIES_TO_LOCK, CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, _rows_to_lock(FORMS)):
+    for statement in (
+        SERIES_TO_LOCK,
+        CLASSES_TO_LOCK,
+        MEMBERS_TO_LOCK,
+        MEMBERSHIPS_TO_LOCK,
+        _rows_to_lock(described.FORMS),
+    ):
         await connection.execute(statement, access.studio_id)
     # A submission locks the form and then the submitter's email; an import does the same.
     await emails.lock_emails(connection, access)
@@ -137,32 +136,17 @@ def _rows_to_lock(table: Table) -> str:
         order by t.id for no key update"""
 
 
-async def _look_again(connection: Connection, access: Access, table: Table) -> None:
-    """Compare the rows again with the locks held, because they may have changed while we waited for the locks."""
-    await connection.execute(
-        f"""create temp table again on commit drop as select id from {table.change};
-            truncate {table.change}; analyze again"""
-    )
-    await connection.execute(f"{_differing(table)} and s.id in (select id from again)", access.studio_id)
-    await connection.execute("drop table again")
-
-
 def _differing(table: Table) -> str:
     names = ", ".join(column.quoted for column in table.columns)
     wanted = ", ".join(table.wanted(column) for column in table.columns)
+    file = ", ".join(column.compared.format(f"({table.wanted(column)})") for column in table.patched)
+    kept = ", ".join(column.compared.format(f"t.{column.quoted}") for column in table.patched)
+    differs = "false" if table.append_only else f"({file}) is distinct from ({kept})"
     return f"""
         insert into {table.change} (n, place, id, given, revision, existing, {names})
         select s.n, s.place, s.id, s.given, s.revision, t.id is not null, {wanted}
         from {table.stage} s left join {table.kept} t on t.studio_id = $1 and t.id = s.id {table.joins}
-        where (t.id is null or {_differs(table)})"""
-
-
-def _differs(table: Table) -> str:
-    if table.append_only:
-        return "false"
-    file = ", ".join(column.compared.format(f"({table.wanted(column)})") for column in table.patched)
-    kept = ", ".join(column.compared.format(f"t.{column.quoted}") for column in table.patched)
-    return f"({file}) is distinct from ({kept})"
+        where (t.id is null or {differs})"""
 
 
 async def leave_out_history(connection: Connection, tables: Sequence[Table]) -> dict[str, int]:
@@ -172,11 +156,6 @@ async def leave_out_history(connection: Connection, tables: Sequence[Table]) -> 
         if table.history:
             lost[table.title] = int(await connection.fetchval(f"select count(*) from {table.change}"))
             await connection.execute(f"truncate {table.change}")
-        elif _past(table):
-            await connection.execute(f"update {table.change} set {_past(table)} where not existing")
+        elif past := [f"{each.quoted} = {each.without_history}" for each in table.columns if each.without_history]:
+            await connection.execute(f"update {table.change} set {', '.join(past)} where not existing")
     return {section: count for section, count in lost.items() if count}
-
-
-def _past(table: Table) -> str:
-    forgotten = (column for column in table.columns if column.without_history is not None)
-    return ", ".join(f"{column.quoted} = {column.without_history}" for column in forgotten)

@@ -1,13 +1,16 @@
-"""Check references, ids and values that must be unique. Every check selects its faults: n, place, message."""
+"""Check references, ids and values that must be unique, and find what is allowed but probably a mistake: rooms and
+instructors with two classes at a time, classes that do not fit.
 
-from collections.abc import Iterator, Sequence
+Every check selects its faults: n, place, message."""
+
+from collections.abc import Iterable, Iterator, Sequence
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import MAX_CLASS
 from studiogate.domain.studio_file.rows import STALE, Fault, Faults
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file.booking_checks import HISTORY_CHECKS, SEATS
+from studiogate.storage.studio_file import booking_checks, stored_checks
 from studiogate.storage.studio_file.stage import FAULTY
-from studiogate.storage.studio_file.stored_checks import CATALOG_CHECKS, PAYMENT_CHECKS, PEOPLE_CHECKS, SCHEDULE_CHECKS
 from studiogate.storage.studio_file.table_types import Table, Unique
 from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES, TABLE_BY_NAME
 
@@ -19,13 +22,15 @@ async def check(
 ) -> None:
     """Add all faults that the database can find to those of the individual rows. With ``overwrite``, rows that have
     changed since the export are no faults."""
-    for query in (*_queries(tables), *(() if overwrite else _stale(tables))):
-        rows = await connection.fetch(
-            f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
-                where $1::uuid is not null order by n, place limit $2""",
-            access.studio_id,
-            faults.most,
-        )
+    await _add_found(connection, access, (*_queries(tables), *(() if overwrite else _stale(tables))), faults)
+
+
+async def _add_found(connection: Connection, access: Access, queries: Iterable[str], faults: Faults) -> None:
+    for query in queries:
+        statement = f"""
+            select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
+            where $1::uuid is not null order by n, place limit $2"""
+        rows = await connection.fetch(statement, access.studio_id, faults.most)
         for row in rows:
             faults.add(Fault(row["place"], row["message"], row["n"]))
         if rows:
@@ -55,12 +60,12 @@ def _queries(tables: Sequence[Table]) -> Iterator[str]:
     for table in WITH_POLICY:
         if table in tables:
             yield _waiver(table)
-    yield from SCHEDULE_CHECKS
-    yield from CATALOG_CHECKS
-    yield from SEATS
-    yield from PAYMENT_CHECKS
-    yield from HISTORY_CHECKS
-    yield from PEOPLE_CHECKS
+    yield from stored_checks.SCHEDULE_CHECKS
+    yield from stored_checks.CATALOG_CHECKS
+    yield from booking_checks.SEATS
+    yield from stored_checks.PAYMENT_CHECKS
+    yield from booking_checks.HISTORY_CHECKS
+    yield from stored_checks.PEOPLE_CHECKS
 
 
 def _stale(tables: Sequence[Table]) -> Iterator[str]:
@@ -156,3 +161,84 @@ def _taken_in_the_studio(table: Table, unique: Unique) -> str:
         select c.n, c.place || '.{column}', 'is already the {column} of the {table.noun} ' || t.id
         from {table.change} c join {table.name} t on t.studio_id = $1 and {same} and t.id <> c.id
         where {unique.only.format("c")} and not exists (select from {table.change} s where s.id = t.id)"""
+
+
+# Warnings. ``final_schedule`` has the scheduled classes that the file changes and those that could collide with them.
+
+CHANGED_CLASSES = """
+    insert into final_schedule
+    select n, place, id, title, room_id, instructor_id, location_id, start_time, end_time, capacity
+    from change_classes where status = 'scheduled'"""
+
+OTHER_CLASSES = f"""
+    insert into final_schedule
+    select null, null, k.id, k.title, k.room_id, k.instructor_id, k.location_id, k.start_time, k.end_time, k.capacity
+    from classes k, (select min(start_time) as first, max(end_time) as last from final_schedule) t
+    where k.studio_id = $1 and k.status = 'scheduled'
+        and k.start_time > t.first - interval '{MAX_CLASS.days} days' and k.start_time < t.last
+        and k.id not in (select id from change_classes)
+        and (k.room_id in (select room_id from final_schedule)
+             or k.instructor_id in (select instructor_id from final_schedule))"""
+
+INDEX_SCHEDULE = """
+    create index on final_schedule (room_id, start_time);
+    create index on final_schedule (instructor_id, start_time);
+    analyze final_schedule"""
+
+
+# These repeat ``domain.schedule.warnings`` for all classes of a file at once; a test compares the two. One warning is
+# given by imports only: that a class in a room has no location. Staff cannot change the location of a class.
+
+
+def _double_booked(column: str, noun: str) -> str:
+    return f"""
+        select s.n, s.place || '.{column}', format('the {noun} has another class at this time: %s', o.name)
+        from final_schedule s cross join lateral (
+            select coalesce(o.place, format('%s (%s)', o.title, o.id)) as name from final_schedule o
+            where o.{column} = s.{column} and o.id <> s.id
+                and o.start_time > s.start_time - interval '{MAX_CLASS.days} days'
+                and o.start_time < s.end_time and o.end_time > s.start_time
+            order by o.n nulls last, o.start_time, o.id limit 1) o
+        where s.place is not null and s.{column} is not null"""
+
+
+_ROOM = """
+    left join change_rooms c on c.id = s.room_id
+    left join rooms r on r.studio_id = $1 and r.id = s.room_id"""
+TOO_LARGE = f"""
+    select s.n, s.place || '.capacity',
+           format('the class has %s places and its room %s', s.capacity, coalesce(c.capacity, r.capacity))
+    from final_schedule s {_ROOM} where s.place is not null and s.capacity > coalesce(c.capacity, r.capacity)"""
+
+ROOM_TOO_SMALL = """
+    select c.n, c.place || '.capacity', format('the class %s (%s) has %s places', k.title, k.id, k.capacity)
+    from change_rooms c join classes k on k.studio_id = $1 and k.room_id = c.id
+    where c.existing and k.status = 'scheduled' and k.end_time > now() and k.capacity > c.capacity
+        and k.id not in (select id from change_classes)"""
+
+ELSEWHERE = f"""
+    select s.n, s.place || '.room_id', 'the room is not at the class''s location'
+    from final_schedule s {_ROOM}
+    where s.place is not null and s.location_id is distinct from coalesce(c.location_id, r.location_id)
+        and (c.id is not null or r.id is not null)"""
+
+WARNINGS = (
+    _double_booked("room_id", "room"),
+    _double_booked("instructor_id", "instructor"),
+    TOO_LARGE,
+    ROOM_TOO_SMALL,
+    ELSEWHERE,
+    *stored_checks.SCHEDULE_WARNINGS,
+)
+
+
+async def find_warnings(connection: Connection, access: Access, warnings: Faults) -> None:
+    """Add what the file's classes and rooms give reason to warn about."""
+    statement = """
+        create temp table final_schedule (n integer, place text, id uuid, title text, room_id uuid, instructor_id uuid,
+            location_id uuid, start_time timestamptz, end_time timestamptz, capacity integer) on commit drop"""
+    await connection.execute(statement)
+    await connection.execute(CHANGED_CLASSES)
+    await connection.execute(OTHER_CLASSES, access.studio_id)
+    await connection.execute(INDEX_SCHEDULE)
+    await _add_found(connection, access, WARNINGS, warnings)

@@ -143,13 +143,11 @@ async def keep_resources(connection: Connection, access: Access) -> None:
         resource = subject_of(type_).resource
         alias = resource.alias
         await connection.execute(f"create temp table {_table(type_)} (id uuid, wire text) on commit drop")
-        await connection.execute(
-            f"""insert into {_table(type_)}
+        statement = f"""insert into {_table(type_)}
                 select {alias}.id, {_wire(resource)}
                 from {resource.table} {alias} {resource.joins}
-                where {alias}.studio_id = $1 and {alias}.id in ({rows})""",
-            access.studio_id,
-        )
+                where {alias}.studio_id = $1 and {alias}.id in ({rows})"""
+        await connection.execute(statement, access.studio_id)
 
 
 async def compared_resources(
@@ -170,11 +168,9 @@ async def compared_resources(
 
 async def classes_to_fill(connection: Connection, access: Access) -> list[UUID]:
     """Return the classes in which the import frees a seat while somebody waits, by id."""
-    rows = await connection.fetch(
-        """select k.id from classes k join final_classes f on f.id = k.id
+    statement = """select k.id from classes k join final_classes f on f.id = k.id
            where k.studio_id = $1 and k.status = 'scheduled' and k.waitlist_count > 0 and k.booked_count < k.capacity
                and f.may_be_freed
-           order by k.id""",
-        access.studio_id,
-    )
+           order by k.id"""
+    rows = await connection.fetch(statement, access.studio_id)
     return [row["id"] for row in rows]

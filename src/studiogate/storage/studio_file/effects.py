@@ -16,10 +16,10 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.memberships import MembershipState
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import affected
 from studiogate.storage.memberships import STATE, read_row
-from studiogate.storage.record_invariants import AGREES
+from studiogate.storage.record_invariants import AGREES, STARTS, WANTED, start_rows
 from studiogate.storage.schedule.rows import TO_COME
-from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
 from studiogate.storage.status_lists import OPEN_ENTRY, SEAT_HOLDING
 
 PREPARE = """
@@ -148,16 +148,13 @@ PAYMENTS = f"""
 
 
 class PaidMembership(NamedTuple):
-    """A membership and whether one of its purchases is failed."""
-
     id: UUID
     state: MembershipState
     unpaid: bool
 
 
 async def leave_out_unconcerned(connection: Connection, access: Access) -> None:
-    """Keep the memberships of which a purchase becomes failed or no longer is. Must run with the locks held, before the
-    purchases are written."""
+    """Keep the memberships of which a purchase becomes failed, or no longer is: before the purchases are written."""
     await connection.execute(UNCONCERNED, access.studio_id)
     await connection.execute("analyze affected_memberships")
 
@@ -246,5 +243,4 @@ async def recount(connection: Connection, access: Access) -> int:
     adjusted. The classes must be locked."""
     for statement in (MOVE_BOOKINGS, MOVE_ENTRIES, END_WAITING, BEGIN_WAITING, CLOSE_GAPS, COUNT):
         await connection.execute(statement, access.studio_id)
-    status: str = await connection.execute(ADJUST_CREDITS, access.studio_id)
-    return int(status.rpartition(" ")[2])
+    return affected(await connection.execute(ADJUST_CREDITS, access.studio_id))

@@ -70,8 +70,6 @@ WRITE = """
 
 
 class LinkedLead(NamedTuple):
-    """A lead and the submissions that the import has linked to it."""
-
     id: UUID
     metadata: dict[str, object]
     submissions: list[FormSubmission]
@@ -104,7 +102,6 @@ async def _with_metadata(
 
 
 async def write_metadata(connection: Connection, access: Access, metadata: Mapping[UUID, Mapping[str, object]]) -> None:
-    """Store the metadata of several leads."""
     texts = [json.dumps(dict(each)) for each in metadata.values()]
     await connection.execute(WRITE, access.studio_id, list(metadata), texts)
 

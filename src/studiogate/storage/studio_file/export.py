@@ -80,8 +80,7 @@ SECTIONS = {section.name: _select(section, "r", "r.studio_id = $1") for section 
 
 
 async def studio(connection: Connection, access: Access) -> str:
-    row: str = await connection.fetchval(f"select row_to_json(w)::text from ({STUDIO}) w", access.studio_id)
-    return row
+    return str(await connection.fetchval(f"select row_to_json(w)::text from ({STUDIO}) w", access.studio_id))
 
 
 async def rows(connection: Connection, access: Access, section: str) -> AsyncIterator[str]:

@@ -19,11 +19,10 @@ NEW_FILES = "select n, place, id, size, sha256, stored_name from change_form_upl
 async def prepare(connection: Connection) -> None:
     for table in TABLES:
         columns = ", ".join(f"{column.quoted} {column.type}" for column in table.columns)
-        await connection.execute(
-            f"""create temp table {table.stage}
+        statement = f"""create temp table {table.stage}
                     (n integer, place text, id uuid, given bigint, revision integer, {columns}) on commit drop;
                 create temp table {table.change} (like {table.stage}, existing boolean) on commit drop"""
-        )
+        await connection.execute(statement)
     await connection.execute(f"create temp table {FAULTY} (table_name text, id uuid) on commit drop")
 
 

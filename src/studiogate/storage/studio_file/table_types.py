@@ -10,8 +10,7 @@ from studiogate.domain.fields.readers import SHAPES
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``value`` is the value that the file gives, or that a new row gets, as SQL over s (the file's row) and t (the
-    stored row, if any)."""
+    """``value`` is what the file gives, or a new row gets, as SQL over s (the file's row) and t (the stored row)."""
 
     name: str
     type: str
@@ -45,7 +44,6 @@ _TYPES_OF_SHAPES = {"boolean": "boolean", "number": "double precision", "object"
 
 
 def type_of(field: Field) -> str:
-    """Return the SQL type of a field's column."""
     shape = SHAPES[field.read]
     if field.read in _TYPES:
         return _TYPES[field.read]
@@ -126,7 +124,6 @@ class Table:
 
     @property
     def title(self) -> str:
-        """The table's name in the file."""
         return self.section.name
 
     @property
@@ -154,7 +151,6 @@ class Table:
 
     @property
     def revised(self) -> bool:
-        """Whether the rows have revisions."""
         return self.section.bit("revision") != 0
 
     @property

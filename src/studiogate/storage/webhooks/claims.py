@@ -36,12 +36,12 @@ CLAIM = f"""
     ), claimed as (
         update webhook_deliveries d set claim = $5, due_at = now() + $6::interval from due
         where d.studio_id = $1 and d.id = due.id
-        returning d.studio_id, d.id, d.endpoint_id, d.event_id, d.body, d.attempts
+        returning d.studio_id, d.id, d.claim, d.endpoint_id, d.event_id, d.body, d.attempts
     )
-    select claimed.id, claimed.endpoint_id, claimed.attempts, e.url, e.secret,
+    select claimed.id, claimed.claim, claimed.endpoint_id, claimed.attempts, e.url, e.secret,
            array(select still.secret from ({REPLACED_SECRETS}) still order by still.ends desc) as replaced_secrets,
+           coalesce(claimed.event_id, claimed.id)::text as message_id,
            coalesce(claimed.body, (select row_to_json(w)::text from (select {EVENT.columns}) w)) as body,
-           coalesce(claimed.event_id, claimed.id) as message_id,
            case when v.id is null then owner.revoked_at is null else {VISIBLE} end as visible
     from claimed
     join webhook_endpoints e on e.studio_id = $1 and e.id = claimed.endpoint_id
@@ -64,10 +64,6 @@ SETTLE = Statement("""
     select :studio, settled.id, settled.attempts, given.attempted_at, given.duration_ms, given.status, given.error,
            given.response
     from settled join given on given.id = settled.id""")
-
-WITHHOLD = """
-    update webhook_deliveries set status = 'withheld', claim = null
-    where studio_id = $1 and id = any($2::uuid[]) and claim = $3"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,35 +89,13 @@ class Settled:
     verdict: Verdict
 
 
-async def studios_with_due_deliveries(connection: Connection) -> list[UUID]:
-    """Return the studios with due deliveries. Worker only, all studios."""
-    rows = await connection.fetch(
-        "select distinct studio_id from webhook_deliveries where status = 'pending' and due_at <= now()"
-    )
-    return [row["studio_id"] for row in rows]
-
-
 async def claim(
     connection: Connection, access: Access, under_way: Mapping[UUID, int], places: int, token: UUID
 ) -> list[Claimed]:
     """Lease due deliveries of one studio, for at most ``places`` concurrent attempts per endpoint."""
     busy = list(under_way), list(under_way.values())
     rows = await connection.fetch(CLAIM, access.studio_id, *busy, places, token, LEASE, FAILING_SLOWS)
-    return [
-        Claimed(
-            row["id"],
-            token,
-            row["endpoint_id"],
-            row["attempts"],
-            row["url"],
-            row["secret"],
-            row["replaced_secrets"],
-            str(row["message_id"]),
-            row["body"],
-            row["visible"],
-        )
-        for row in rows
-    ]
+    return [Claimed(*row) for row in rows]
 
 
 async def settle(connection: Connection, access: Access, outcomes: Sequence[Settled]) -> None:
@@ -143,12 +117,14 @@ async def settle(connection: Connection, access: Access, outcomes: Sequence[Sett
 
 async def withhold(connection: Connection, access: Access, delivery_ids: Sequence[UUID], token: UUID) -> None:
     """Mark deliveries that are not sent because the endpoint's credential may no longer see them."""
-    await connection.execute(WITHHOLD, access.studio_id, list(delivery_ids), token)
+    statement = """
+        update webhook_deliveries set status = 'withheld', claim = null
+        where studio_id = $1 and id = any($2::uuid[]) and claim = $3"""
+    await connection.execute(statement, access.studio_id, list(delivery_ids), token)
 
 
 async def oldest_due(connection: Connection) -> datetime | None:
     """Return since when the oldest due delivery has been due. Operators only."""
-    since: datetime | None = await connection.fetchval(
-        "select min(due_at) from webhook_deliveries where status = 'pending' and due_at <= now()"
-    )
+    statement = "select min(due_at) from webhook_deliveries where status = 'pending' and due_at <= now()"
+    since: datetime | None = await connection.fetchval(statement)
     return since

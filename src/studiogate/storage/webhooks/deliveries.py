@@ -6,12 +6,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import BY_NAME, DAYS_KEPT
+from studiogate.domain.events import BY_NAME
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.webhooks.deliveries import MAX_WAITING
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.paging import Filter, Resource, read_one, read_page
+from studiogate.storage.db.statement import affected
+from studiogate.storage.paging import Filter, Resource, read_page
 
 REPLAYED_AT_ONCE = 1_000
 DELIVERY = Resource(
@@ -111,55 +112,39 @@ async def list_deliveries(
     return await read_page(connection, access, DELIVERY, page, filters=[of_endpoint])
 
 
-async def read_delivery(connection: Connection, access: Access, delivery_id: UUID) -> str | None:
-    return await read_one(connection, access, DELIVERY, delivery_id)
-
-
 async def redeliver(connection: Connection, access: Access, event_id: str) -> int:
-    status: str = await connection.execute(
-        REDELIVER, access.studio_id, event_id, sorted(access.scopes), access.location_ids
+    return affected(
+        await connection.execute(REDELIVER, access.studio_id, event_id, sorted(access.scopes), access.location_ids)
     )
-    return int(status.rpartition(" ")[2])
 
 
 class ReplayedEvents(NamedTuple):
     since: datetime
     until: datetime
-    types: Sequence[str] | None
+    types: Sequence[str] | None  # None: those that the endpoint subscribes to
 
 
 async def replay(
-    connection: Connection,
-    access: Access,
-    endpoint_id: str,
-    events: ReplayedEvents,
-    room: int,
+    connection: Connection, access: Access, endpoint_id: str, events: ReplayedEvents, room: int
 ) -> Replayed:
     """Create deliveries, oldest event first, at most ``room``."""
-    at_once = min(REPLAYED_AT_ONCE, room)
-    since, until, types = events
-    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, since, until, types, at_once, room)
+    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *events, min(REPLAYED_AT_ONCE, room), room)
     return Replayed(*row) if row else Replayed(0, None, False)
 
 
 async def room_of(connection: Connection, access: Access, endpoint_id: str) -> int:
     """Return how many more deliveries may wait for the endpoint; exact under the lock of the studio's event head."""
-    waiting: int = await connection.fetchval(
-        f"select {WAITING} from webhook_endpoints e where e.studio_id = $1 and e.id = $2", access.studio_id, endpoint_id
-    )
+    statement = f"select {WAITING} from webhook_endpoints e where e.studio_id = $1 and e.id = $2"
+    waiting: int = await connection.fetchval(statement, access.studio_id, endpoint_id)
     return MAX_WAITING - waiting
 
 
 async def any_full(connection: Connection, access: Access) -> bool:
     """Return whether an enabled endpoint of the studio has so many waiting deliveries that it gets no more."""
-    return bool(
-        await connection.fetchval(
-            f"""
+    statement = f"""
             select exists (select from webhook_endpoints e where e.studio_id = $1 and e.enabled
-                           and e.deleted_at is null and {WAITING} >= {MAX_WAITING})""",
-            access.studio_id,
-        )
-    )
+                           and e.deleted_at is null and {WAITING} >= {MAX_WAITING})"""
+    return bool(await connection.fetchval(statement, access.studio_id))
 
 
 TEST_TYPE = "webhook_endpoint.test"
@@ -167,43 +152,11 @@ TEST_TYPE = "webhook_endpoint.test"
 
 async def create_test(connection: Connection, access: Access, delivery_id: UUID, endpoint_id: str, body: str) -> None:
     """Create a delivery of a message that is not an event."""
-    await connection.execute(
-        """
+    statement = """
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_type, body)
-        values ($1, $2, $3, $4, $5)""",
-        access.studio_id,
-        delivery_id,
-        endpoint_id,
-        TEST_TYPE,
-        body,
-    )
+        values ($1, $2, $3, $4, $5)"""
+    await connection.execute(statement, access.studio_id, delivery_id, endpoint_id, TEST_TYPE, body)
 
 
 async def notify_workers(connection: Connection, access: Access, channel: str) -> None:
-    """Notify the workers when this transaction commits."""
     await connection.execute("select pg_notify($1, $2)", channel, str(access.studio_id))
-
-
-async def studios_with_old_deliveries(connection: Connection) -> list[UUID]:
-    """Return the studios with deliveries to delete. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        f"""
-        select s.studio_id from studios s where exists (
-            select from webhook_deliveries d
-            where d.studio_id = s.studio_id and d.created_at <= now() - interval '{DAYS_KEPT} days')"""
-    )
-    return [row["studio_id"] for row in rows]
-
-
-async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Delete one batch of old deliveries with their attempts; return how many deliveries."""
-    status: str = await connection.execute(
-        f"""
-        delete from webhook_deliveries where studio_id = $1 and id in (
-            select d.id from webhook_deliveries d
-            where d.studio_id = $1 and d.created_at <= now() - interval '{DAYS_KEPT} days'
-            order by d.created_at limit $2)""",
-        access.studio_id,
-        at_most,
-    )
-    return int(status.rpartition(" ")[2])

@@ -12,6 +12,7 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.webhooks.deliveries import BOTH_SECRETS, FAILING_DISABLES, MAX_REPLACED_SECRETS
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import affected
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.resources import ENDPOINT
 
@@ -46,40 +47,29 @@ async def lock_studio(connection: Connection, access: Access) -> None:
 
 async def count_live(connection: Connection, access: Access) -> int:
     """Count the studio's endpoints, except those of revoked credentials, which receive nothing."""
-    counted: int = await connection.fetchval(
-        """
+    statement = """
         select count(*) from webhook_endpoints e
         join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
-        where e.studio_id = $1 and e.deleted_at is null and owner.revoked_at is null""",
-        access.studio_id,
-    )
-    return counted
+        where e.studio_id = $1 and e.deleted_at is null and owner.revoked_at is null"""
+    return int(await connection.fetchval(statement, access.studio_id))
 
 
 async def create(
     connection: Connection, access: Access, endpoint_id: UUID, details: Mapping[str, object], sealed_secret: bytes
 ) -> None:
-    await connection.execute(
-        """
+    statement = """
         insert into webhook_endpoints (studio_id, id, credential_id, url, event_types, description, enabled, secret)
-        values ($1, $2, $3, $4, $5, $6, $7, $8)""",
-        access.studio_id,
-        endpoint_id,
-        access.credential_id,
-        details["url"],
-        details["event_types"],
-        details["description"],
-        details["enabled"],
-        sealed_secret,
-    )
+        values ($1, $2, $3, $4, $5, $6, $7, $8)"""
+    given = (details[name] for name in ("url", "event_types", "description", "enabled"))
+    await connection.execute(statement, access.studio_id, endpoint_id, access.credential_id, *given, sealed_secret)
 
 
-# $3 url, $4 types, $5 whether a description is given, $6 the description, $7 enabled. Enabling clears the reason for
+# $3 whether a description is given, $4 url, $5 types, $6 the description, $7 enabled. Enabling clears the reason for
 # which the endpoint was disabled.
 CHANGE = """
     update webhook_endpoints set
-        url = coalesce($3, url), event_types = coalesce($4, event_types),
-        description = case when $5 then $6 else description end, enabled = coalesce($7, enabled),
+        url = coalesce($4, url), event_types = coalesce($5, event_types),
+        description = case when $3 then $6 else description end, enabled = coalesce($7, enabled),
         disabled_reason = case when $7 then null else disabled_reason end,
         disabled_at = case when $7 then null when enabled and not $7 then now() else disabled_at end,
         failing_since = case when $7 and not enabled then null else failing_since end
@@ -95,16 +85,8 @@ UNPARK = """
 
 
 async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, object]) -> None:
-    await connection.execute(
-        CHANGE,
-        access.studio_id,
-        endpoint_id,
-        changes.get("url"),
-        changes.get("event_types"),
-        "description" in changes,
-        changes.get("description"),
-        changes.get("enabled"),
-    )
+    given = map(changes.get, ("url", "event_types", "description", "enabled"))
+    await connection.execute(CHANGE, access.studio_id, endpoint_id, "description" in changes, *given)
 
 
 async def park(connection: Connection, access: Access, endpoint_ids: Sequence[str | UUID]) -> None:
@@ -117,18 +99,15 @@ async def unpark(connection: Connection, access: Access, endpoint_id: str) -> No
 
 async def delete(connection: Connection, access: Access, endpoint_id: str) -> None:
     """Hide and disable the endpoint at once and erase its secrets; housekeeping deletes the rows later."""
-    await connection.execute(
-        """
+    statement = """
         with gone as (
             update webhook_endpoints set deleted_at = now(), enabled = false, secret = '', previous_secret = null,
                 earlier_secrets = '{}'
             where studio_id = $1 and id = $2
         )
         update webhook_deliveries set status = 'withheld', claim = null
-        where studio_id = $1 and endpoint_id = $2 and status = 'pending'""",
-        access.studio_id,
-        endpoint_id,
-    )
+        where studio_id = $1 and endpoint_id = $2 and status = 'pending'"""
+    await connection.execute(statement, access.studio_id, endpoint_id)
 
 
 # $3 the new secret, $4 how long the present one still signs, $5 the most secrets to keep from before that.
@@ -158,15 +137,11 @@ async def note_health(
     connection: Connection, access: Access, succeeded: Sequence[UUID], failed: Sequence[UUID]
 ) -> None:
     """Store since when endpoints have failed without a success; a success clears that."""
-    await connection.execute(
-        """
+    statement = """
         update webhook_endpoints set failing_since = case when id = any($2::uuid[]) then null else now() end
         where studio_id = $1 and ((id = any($2::uuid[]) and failing_since is not null)
-            or (id = any($3::uuid[]) and not id = any($2::uuid[]) and failing_since is null))""",
-        access.studio_id,
-        list(succeeded),
-        list(failed),
-    )
+            or (id = any($3::uuid[]) and not id = any($2::uuid[]) and failing_since is null))"""
+    await connection.execute(statement, access.studio_id, list(succeeded), list(failed))
 
 
 async def lock(connection: Connection, access: Access, endpoint_ids: Sequence[UUID]) -> None:
@@ -180,40 +155,30 @@ async def lock(connection: Connection, access: Access, endpoint_ids: Sequence[UU
 
 async def failing_too_long(connection: Connection) -> dict[UUID, list[UUID]]:
     """Return enabled endpoints without a success for too long, by studio. Housekeeping only, all studios."""
-    rows = await connection.fetch(
-        """
+    statement = """
         select studio_id, array_agg(id order by id) as ids from webhook_endpoints
-        where enabled and deleted_at is null and failing_since <= now() - $1::interval group by studio_id""",
-        FAILING_DISABLES,
-    )
+        where enabled and deleted_at is null and failing_since <= now() - $1::interval group by studio_id"""
+    rows = await connection.fetch(statement, FAILING_DISABLES)
     return {row["studio_id"]: row["ids"] for row in rows}
 
 
 async def disable(connection: Connection, access: Access, gone: Sequence[UUID], failed: Sequence[UUID]) -> list[UUID]:
     """Disable endpoints that answered 410 and those that have failed for too long; return which this call disabled."""
-    rows = await connection.fetch(
-        """
+    statement = """
         update webhook_endpoints set enabled = false, disabled_at = now(),
             disabled_reason = case when id = any($2::uuid[]) then 'gone' else 'failing' end
         where studio_id = $1 and enabled
           and (id = any($2::uuid[]) or (id = any($3::uuid[]) and failing_since <= now() - $4::interval))
-        returning id""",
-        access.studio_id,
-        list(gone),
-        list(failed),
-        FAILING_DISABLES,
-    )
+        returning id"""
+    rows = await connection.fetch(statement, access.studio_id, list(gone), list(failed), FAILING_DISABLES)
     return [row["id"] for row in rows]
 
 
 async def sweep_deleted(connection: Connection, at_most: int) -> int:
     """Remove deleted endpoints whose deliveries are gone; return how many. Housekeeping only, all studios."""
-    status: str = await connection.execute(
-        """
+    statement = """
         delete from webhook_endpoints e where (e.studio_id, e.id) in (
             select studio_id, id from webhook_endpoints k where k.deleted_at is not null and not exists (
                 select from webhook_deliveries d where d.studio_id = k.studio_id and d.endpoint_id = k.id)
-            limit $1)""",
-        at_most,
-    )
-    return int(status.rpartition(" ")[2])
+            limit $1)"""
+    return affected(await connection.execute(statement, at_most))

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Money, Uuid, Wire, operation
+from studiogate.api.framework.operations import LISTING, READING, Instant, Money, Uuid, Wire, list_of, operation
 from studiogate.api.framework.params import LIMIT, Cursor, Id, Limit, PathId, UpdatedAfter
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.bookings.cancellation import CancellationType
@@ -16,6 +15,8 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import previews
 from studiogate.storage.bookings import read as storage
+from studiogate.storage.paging import read_one
+from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.BOOKINGS_READ)]
@@ -42,10 +43,6 @@ class Booking(Wire):
     updated_at: Instant | None = Field(examples=["2026-11-15T08:00:00+00:00"])
 
 
-class BookingList(ListEnvelope):
-    data: list[Booking]
-
-
 class WaitlistEntry(Wire):
     id: Uuid = Field(examples=["e0ccd0e0-6c3e-5c19-9b0e-5a1f7a4a3b2c"])
     object: Literal["waitlist"] = "waitlist"
@@ -59,10 +56,6 @@ class WaitlistEntry(Wire):
     promoted_at: Instant | None = Field(examples=[None])
     skip_reason: str | None = Field(description="Why the last free seat went to the next entry.", examples=[None])
     updated_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-
-
-class WaitlistList(ListEnvelope):
-    data: list[WaitlistEntry]
 
 
 class LateFee(Wire):
@@ -119,7 +112,7 @@ class BookingCancellation(Wire):
     policy: BookingPolicy
 
 
-@routes.get("/bookings", **operation("List bookings", BookingList, *LISTING))
+@routes.get("/bookings", **operation("List bookings", list_of(Booking), *LISTING))
 async def list_bookings(
     caller: Reader,
     class_id: IdFilter = None,
@@ -131,16 +124,16 @@ async def list_bookings(
 ) -> Answer:
     """Newest first. Filters combine; an unknown class or member gives an empty list."""
     wanted = storage.BookingFilters(class_id, member_id, status, updated_after)
-    return listed(caller, await caller.read(storage.list_bookings, PageRequest(cursor, limit), wanted))
+    return caller.listed(await caller.read(storage.list_bookings, PageRequest(cursor, limit), wanted))
 
 
 @routes.get("/bookings/{booking_id}", **operation("Read a booking", Booking, *READING))
 async def read_booking(caller: Reader, booking_id: PathId) -> Answer:
     """Visible when its class is at a permitted location."""
-    return found(caller, await caller.read(storage.read_booking, booking_id))
+    return caller.found(await caller.read(read_one, BOOKING, booking_id))
 
 
-@routes.get("/waitlist", **operation("List waitlist entries", WaitlistList, *LISTING))
+@routes.get("/waitlist", **operation("List waitlist entries", list_of(WaitlistEntry, "WaitlistList"), *LISTING))
 async def list_waitlist(
     caller: Reader,
     class_id: IdFilter = None,
@@ -152,13 +145,13 @@ async def list_waitlist(
 ) -> Answer:
     """Newest first. `position` is set while an entry waits."""
     wanted = storage.BookingFilters(class_id, member_id, status, updated_after)
-    return listed(caller, await caller.read(storage.list_waitlist, PageRequest(cursor, limit), wanted))
+    return caller.listed(await caller.read(storage.list_waitlist, PageRequest(cursor, limit), wanted))
 
 
 @routes.get("/waitlist/{waitlist_id}", **operation("Read a waitlist entry", WaitlistEntry, *READING))
 async def read_waitlist_entry(caller: Reader, waitlist_id: PathId) -> Answer:
     """Position, status, and whether it became a booking."""
-    return found(caller, await caller.read(storage.read_waitlist_entry, waitlist_id))
+    return caller.found(await caller.read(read_one, WAITLIST_ENTRY, waitlist_id))
 
 
 @routes.get(
@@ -177,7 +170,7 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     preview = await caller.read(previews.preview_cancellation, booking_id)
     if isinstance(preview, Refusal):
         return caller.refuse(preview)
-    return found(caller, preview)
+    return caller.found(preview)
 
 
 @routes.get(
@@ -186,4 +179,4 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
 )
 async def read_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     """Exactly what the cancellation answered."""
-    return found(caller, await caller.read(storage.read_cancellation, booking_id))
+    return caller.found(await caller.read(storage.read_cancellation, booking_id))

@@ -107,8 +107,7 @@ def _label(outcome: Stored | Refusal) -> str:
 
 
 @routes.post(
-    "/bookings/validate",
-    **operation("Ask what booking would answer now", BookingValidation, *WRITING, *READING),
+    "/bookings/validate", **operation("Ask what booking would answer now", BookingValidation, *WRITING, *READING)
 )
 async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer:
     """The same rules without any effect and without a key. The answer can change until you book."""

@@ -1,18 +1,24 @@
-"""GET /forms and the paths below it."""
+"""GET /forms and the paths below it: submissions, and their files as attachments."""
 
+import asyncio
+import re
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from studiogate.api.framework.operations import LISTING, READING, Email, Instant, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.errors import refused
+from studiogate.api.framework.operations import LISTING, READING, Email, Instant, Uuid, Wire, list_of, operation
 from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Boolean, Cursor, Limit, PathId, UpdatedAfter
-from studiogate.api.framework.reads import found, listed
 from studiogate.api.framework.route import Caller, LeanRoute, also_needs, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage.forms import save as storage
-from studiogate.web.response import Answer
+from studiogate.storage.forms import uploads
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.web.response import Answer, OpenFile
 
 Reader = Annotated[Caller, needs(Scope.FORMS_READ)]
 SubmissionReader = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_READ)]
@@ -93,10 +99,6 @@ class Form(Wire):
     version: int = Field(description="Rises by 1 with every change.", examples=[1])
 
 
-class FormList(ListEnvelope):
-    data: list[Form]
-
-
 class FormSubmission(Wire):
     id: Uuid = Field(examples=["9f3b7e01-9c1b-5c8f-b0a6-f2f1a0c44d1c"])
     object: Literal["form_submission"] = "form_submission"
@@ -120,11 +122,7 @@ class FormSubmission(Wire):
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
 
 
-class FormSubmissionList(ListEnvelope):
-    data: list[FormSubmission]
-
-
-@routes.get("/forms", **operation("List forms, published ones by default", FormList, *LISTING))
+@routes.get("/forms", **operation("List forms, published ones by default", list_of(Form), *LISTING))
 @also_needs(Scope.FORMS_WRITE, lambda request: request.query.get("include_drafts") == "true")
 async def list_forms(
     caller: Reader,
@@ -135,17 +133,18 @@ async def list_forms(
     limit: Limit = LIMIT_WHERE_ALL_FIT,
 ) -> Answer:
     """Published forms; with `include_drafts` all of them, for keys that may write forms."""
-    return listed(caller, await caller.read(storage.list_forms, PageRequest(cursor, limit), include_drafts))
+    return caller.listed(await caller.read(storage.list_forms, PageRequest(cursor, limit), include_drafts))
 
 
 @routes.get("/forms/{form_id}", **operation("Read a form", Form, *READING))
 async def read_form(caller: Reader, form_id: PathId) -> Answer:
     """A form that is not published is 404 to a key without `forms:write`."""
-    return found(caller, await caller.read(storage.read_form, form_id))
+    return caller.found(await caller.read(storage.read_form, form_id))
 
 
 @routes.get(
-    "/forms/{form_id}/submissions", **operation("List a form's submissions", FormSubmissionList, *LISTING, *READING)
+    "/forms/{form_id}/submissions",
+    **operation("List a form's submissions", list_of(FormSubmission), *LISTING, *READING),
 )
 async def list_submissions(
     caller: SubmissionReader,
@@ -156,10 +155,48 @@ async def list_submissions(
 ) -> Answer:
     """Newest first, also of forms that are archived by now. A draft is 404 to a key without `forms:write`."""
     page = PageRequest(cursor, limit)
-    return listed(caller, await caller.read(storage.list_submissions, page, form_id, updated_after))
+    return caller.listed(await caller.read(storage.list_submissions, page, form_id, updated_after))
 
 
 @routes.get("/forms/{form_id}/submissions/{submission_id}", **operation("Read a submission", FormSubmission, *READING))
 async def read_submission(caller: SubmissionReader, form_id: PathId, submission_id: PathId) -> Answer:
     """The answers, by the keys of the form as it was at `form_version`."""
-    return found(caller, await caller.read(storage.read_submission, form_id, submission_id))
+    return caller.found(await caller.read(storage.read_submission, form_id, submission_id))
+
+
+# Characters outside printable ASCII, or with a special meaning inside a quoted string.
+_UNSAFE = re.compile(r"[^ -~]|[\"\\%]")
+FILE = {
+    "200": {
+        "description": "The file, as it was uploaded.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@routes.get(
+    "/forms/{form_id}/submissions/{submission_id}/files/{upload_id}",
+    **operation(
+        "Read a file of a submission", None, *READING, openapi_extra={"responses": FILE}, response_class=Response
+    ),
+)
+async def read_file(caller: SubmissionReader, form_id: PathId, submission_id: PathId, upload_id: PathId) -> Answer:
+    """The file that a submission's answer names by `upload_id`. It is always an attachment: visitors upload what they
+    like, so show nothing of it in a browser without checking it. `Content-Type` is by the file's content.
+    """
+    stored = await caller.read(uploads.find_file, form_id, submission_id, upload_id)
+    if stored is None:
+        return caller.refuse(Refusal(Code.NOT_FOUND))
+    folder = UploadFolder(caller.runtime.settings.data_dir)
+    try:
+        stream = await asyncio.to_thread(folder.open, caller.access.studio_id, stored.stored_name)
+    except OSError:
+        return refused(Refusal(Code.STORAGE_UNAVAILABLE), caller.request_id)
+    # As RFC 6266 has it: the name in ASCII for old clients, in UTF-8 for all others; never inline.
+    plain = _UNSAFE.sub("_", stored.filename)
+    disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(stored.filename, safe='')}"
+    headers = (
+        (b"content-type", stored.content_type.encode("ascii", "replace")),
+        (b"content-disposition", disposition.encode("ascii")),
+    )
+    return Answer(200, b"", headers, OpenFile(stream, stored.size))

@@ -146,11 +146,7 @@ def _file_too_large(form: FormForUpload, parts: "_Parts") -> Refusal:
 
 
 async def _recorded(
-    caller: Caller,
-    idempotency_key: str | None,
-    form: FormForUpload,
-    upload: NewUpload,
-    file: IncomingFile,
+    caller: Caller, idempotency_key: str | None, form: FormForUpload, upload: NewUpload, file: IncomingFile
 ) -> Answer:
     """Insert the row, then move the file into place. After a crash in between, housekeeping moves the file."""
     identity = UploadedFile(

@@ -21,6 +21,7 @@ from studiogate.domain.people import MAX_EMAIL
 from studiogate.domain.refusals import Code, Fault
 from studiogate.flows.forms import save as flow
 from studiogate.flows.forms import submit
+from studiogate.storage.forms.save import FormContent
 from studiogate.web.response import Answer
 
 Writer = Annotated[Caller, needs(Scope.FORMS_WRITE)]
@@ -69,8 +70,8 @@ class PartnerFormCreate(Judged):
     def own_faults(cls, body: object) -> list[Fault]:
         return content_faults(body)
 
-    def wanted(self) -> flow.FormToSave:
-        return flow.FormToSave(self.title, self.slug, self.description, self.fields, self.settings, self.status)
+    def wanted(self) -> FormContent:
+        return FormContent(self.title, self.slug or "", self.description, self.fields, self.settings, self.status)
 
 
 class StudioFormUpdate(Partial):
@@ -86,9 +87,6 @@ class StudioFormUpdate(Partial):
     @classmethod
     def own_faults(cls, body: object) -> list[Fault]:
         return super().own_faults(body) + content_faults(body)
-
-    def given(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class FormSubmissionCreate(JudgedByStudio):
@@ -118,34 +116,19 @@ class FormSubmissionCreate(JudgedByStudio):
         return submit.SubmissionToStore(self.submitter_email, self.submitter_name or None, self.data)
 
 
-@routes.post(
-    "/forms",
-    **operation("Create a form", Form, *WRITING, *IDEMPOTENT, Code.SLUG_TAKEN, status_code=201),
-)
+@routes.post("/forms", **operation("Create a form", Form, *WRITING, *IDEMPOTENT, Code.SLUG_TAKEN, status_code=201))
 async def create_form(
     caller: Writer, body: PartnerFormCreate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
     wanted = body.wanted()
     return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.create(connection, caller.access, wanted),
-        Success(201),
+        caller, idempotency_key, body, lambda connection: flow.create(connection, caller.access, wanted), Success(201)
     )
 
 
 @routes.put(
     "/forms/{form_id}",
-    **operation(
-        "Update a form",
-        Form,
-        *WRITING,
-        *READING,
-        *IDEMPOTENT,
-        Code.SLUG_TAKEN,
-        Code.INVALID_TRANSITION,
-    ),
+    **operation("Update a form", Form, *WRITING, *READING, *IDEMPOTENT, Code.SLUG_TAKEN, Code.INVALID_TRANSITION),
 )
 async def update_form(
     caller: Writer, form_id: PathId, body: StudioFormUpdate, idempotency_key: OptionalIdempotencyKey = None

@@ -1,4 +1,4 @@
-"""/webhook-endpoints: the URLs to which events are delivered."""
+"""/webhook-endpoints: the URLs to which events are delivered, and the deliveries to them."""
 
 from typing import Annotated
 
@@ -6,27 +6,19 @@ from fastapi import APIRouter
 
 from studiogate.api.framework.errors import invalid
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
-from studiogate.api.framework.operations import LISTING, READING, WRITING, operation
-from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
-from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.operations import LISTING, READING, WRITING, list_of, operation
+from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
 from studiogate.api.framework.route import Caller, LeanRoute, needs
-from studiogate.api.resources.webhooks.models import (
-    WebhookEndpoint,
-    WebhookEndpointCreate,
-    WebhookEndpointList,
-    WebhookEndpointUpdate,
-    WebhookEndpointWithSecret,
-    url_faults,
-)
+from studiogate.api.resources.webhooks import models
 from studiogate.domain.access import Scope
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.refusals import Code
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import webhooks as flow
-from studiogate.storage.webhooks import endpoints
+from studiogate.storage import events
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.webhooks import deliveries, endpoints
 from studiogate.web.response import Answer
-
-# Writes to one endpoint that the caller may manage.
 
 Manager = Annotated[Caller, needs(Scope.WEBHOOKS_MANAGE)]
 
@@ -40,21 +32,21 @@ routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
 
 
 async def _url_fault(caller: Caller, url: str) -> Answer | None:
-    faults = await url_faults(caller, url)
+    faults = await models.url_faults(caller, url)
     return invalid([fault._asdict() for fault in faults], caller.request_id) if faults else None
 
 
-@routes.get("/webhook-endpoints", **operation("List webhook endpoints", WebhookEndpointList, *LISTING))
+@routes.get("/webhook-endpoints", **operation("List webhook endpoints", list_of(models.WebhookEndpoint), *LISTING))
 async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
     """Those of every key that may see no more than yours."""
-    return listed(caller, await caller.read(endpoints.list_endpoints, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(endpoints.list_endpoints, PageRequest(cursor, limit)))
 
 
 @routes.post(
     "/webhook-endpoints",
     **operation(
         "Create a webhook endpoint",
-        WebhookEndpointWithSecret,
+        models.WebhookEndpointWithSecret,
         *WRITING,
         *IDEMPOTENT,
         Code.LIMIT_REACHED,
@@ -62,7 +54,7 @@ async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: 
     ),
 )
 async def create_webhook_endpoint(
-    caller: Manager, body: WebhookEndpointCreate, idempotency_key: OptionalIdempotencyKey = None
+    caller: Manager, body: models.WebhookEndpointCreate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
     """It receives the events that this key may see, as long as the key may see them. At most 20 per studio."""
     fault = await _url_fault(caller, body.url)
@@ -78,17 +70,22 @@ async def create_webhook_endpoint(
     )
 
 
-@routes.get("/webhook-endpoints/{endpoint_id}", **operation("Read a webhook endpoint", WebhookEndpoint, *READING))
+@routes.get(
+    "/webhook-endpoints/{endpoint_id}", **operation("Read a webhook endpoint", models.WebhookEndpoint, *READING)
+)
 async def read_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answer:
-    return found(caller, await caller.read(endpoints.read_endpoint, endpoint_id))
+    return caller.found(await caller.read(endpoints.read_endpoint, endpoint_id))
 
 
 @routes.patch(
     "/webhook-endpoints/{endpoint_id}",
-    **operation("Change a webhook endpoint", WebhookEndpoint, *WRITING, *READING, *IDEMPOTENT),
+    **operation("Change a webhook endpoint", models.WebhookEndpoint, *WRITING, *READING, *IDEMPOTENT),
 )
 async def update_webhook_endpoint(
-    caller: Manager, endpoint_id: PathId, body: WebhookEndpointUpdate, idempotency_key: OptionalIdempotencyKey = None
+    caller: Manager,
+    endpoint_id: PathId,
+    body: models.WebhookEndpointUpdate,
+    idempotency_key: OptionalIdempotencyKey = None,
 ) -> Answer:
     fault = await _url_fault(caller, body.url) if "url" in body.model_fields_set else None
     if fault is not None:
@@ -97,7 +94,7 @@ async def update_webhook_endpoint(
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.change(connection, caller.access, endpoint_id, body.changes()),
+        lambda connection: flow.change(connection, caller.access, endpoint_id, body.given()),
         of_endpoint(caller, endpoint_id, 200),
     )
 
@@ -112,7 +109,7 @@ async def delete_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answe
 
 @routes.post(
     "/webhook-endpoints/{endpoint_id}/rotate-secret",
-    **operation("Rotate the signing secret", WebhookEndpointWithSecret, *READING, *IDEMPOTENT),
+    **operation("Rotate the signing secret", models.WebhookEndpointWithSecret, *READING, *IDEMPOTENT),
 )
 async def rotate_webhook_secret(
     caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
@@ -127,4 +124,82 @@ async def rotate_webhook_secret(
         None,
         lambda connection: flow.rotate_secret(connection, caller.access, sealer, endpoint_id),
         of_endpoint(caller, endpoint_id, 200, sealer),
+    )
+
+
+# Deliveries: test messages, the list, and repeated deliveries.
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/test",
+    **operation(
+        "Send a test message", models.WebhookDelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202
+    ),
+)
+async def send_test_message(
+    caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Of type `webhook_endpoint.test`, also while the endpoint is disabled. Its deliveries tell what came of it."""
+    work = lambda connection: flow.test(connection, caller.access, endpoint_id)  # noqa: E731
+    return await write(caller, idempotency_key, None, work, of_endpoint(caller, endpoint_id, 202))
+
+
+@routes.get(
+    "/webhook-endpoints/{endpoint_id}/deliveries",
+    **operation("List deliveries", list_of(models.WebhookDelivery), *LISTING, *READING),
+)
+async def list_webhook_deliveries(
+    caller: Manager, endpoint_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT
+) -> Answer:
+    """With every attempt: when, how long, what the endpoint answered."""
+    if not await caller.read(endpoints.is_visible, endpoint_id):
+        return caller.refuse(Refusal(Code.NOT_FOUND))
+    return caller.listed(await caller.read(deliveries.list_deliveries, PageRequest(cursor, limit), endpoint_id))
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/replay",
+    **operation(
+        "Deliver a span of time again",
+        models.WebhookReplay,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.LIMIT_REACHED,
+        status_code=202,
+    ),
+)
+async def replay_webhooks(
+    caller: Manager,
+    endpoint_id: PathId,
+    body: models.WebhookReplayRequest,
+    idempotency_key: OptionalIdempotencyKey = None,
+) -> Answer:
+    """Everything of these types that happened from `since` until just before `until`, oldest first.
+
+    About 1,000 events at once, and no more than may wait for the endpoint (10,000 in all); `has_more` tells that some
+    are left, and 409 `limit_reached` that none could be added. A disabled endpoint gets them once it is enabled.
+    """
+    work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
+    return await write(caller, idempotency_key, body, work, of_endpoint(caller, endpoint_id, 202))
+
+
+@routes.post(
+    "/events/{event_id}/redeliver",
+    **operation(
+        "Deliver an event again", models.EventRedelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202
+    ),
+)
+async def redeliver_event(caller: Manager, event_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """To every enabled endpoint that wants it and that this key may manage."""
+
+    async def is_visible(connection: Connection) -> bool:
+        return await events.read_event(connection, caller.access, event_id) is not None
+
+    return await write(
+        caller,
+        idempotency_key,
+        None,
+        lambda connection: flow.redeliver(connection, caller.access, event_id),
+        Success(202, is_visible),
     )

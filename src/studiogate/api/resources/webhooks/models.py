@@ -9,24 +9,22 @@ from pydantic_core import PydanticCustomError
 
 from studiogate import clock
 from studiogate.api.framework.idempotency import Partial
-from studiogate.api.framework.operations import Instant, ListEnvelope, Uuid, Wire
+from studiogate.api.framework.operations import Instant, Uuid, Wire
 from studiogate.api.framework.params import DateTime, Text
 from studiogate.api.framework.route import Caller, JudgedByStudio
 from studiogate.api.resources.events import Pattern
 from studiogate.domain.events import EVERYTHING, types_of
 from studiogate.domain.refusals import Fault
-from studiogate.flows import webhooks as flow
+from studiogate.storage.webhooks.deliveries import ReplayedEvents
 
 _EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 _EXAMPLE_SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"  # noqa: S105 # nosec B105 # Standard Webhooks' own
 
 
-def _once_each(value: list[str]) -> list[str]:
-    return list(dict.fromkeys(value))
-
-
 Url = Annotated[Text, StringConstraints(min_length=1, max_length=2048)]
-EventTypes = Annotated[list[Pattern], Field(min_length=1, max_length=50), AfterValidator(_once_each)]
+EventTypes = Annotated[
+    list[Pattern], Field(min_length=1, max_length=50), AfterValidator(lambda value: list(dict.fromkeys(value)))
+]
 Description = Annotated[Text, StringConstraints(max_length=500)]
 
 
@@ -60,9 +58,6 @@ class WebhookEndpointUpdate(Partial, WithUrl):
     description: Description | None = Field(None, examples=["Production"])
     enabled: bool = Field(default_factory=bool, strict=True, description="True also forgets why it was disabled.")
 
-    def changes(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
 
 class WebhookReplayRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -70,9 +65,7 @@ class WebhookReplayRequest(BaseModel):
     since: DateTime = Field(examples=["2026-11-15T08:00:00Z"])
     until: DateTime | None = Field(None, description="Now, where it is absent.", examples=["2026-11-15T09:00:00Z"])
     types: EventTypes | None = Field(
-        None,
-        description="What the endpoint subscribes to, where it is absent.",
-        examples=[["booking.*"]],
+        None, description="What the endpoint subscribes to, where it is absent.", examples=[["booking.*"]]
     )
 
     @model_validator(mode="after")
@@ -81,10 +74,10 @@ class WebhookReplayRequest(BaseModel):
             raise PydanticCustomError("time_order", "since should not be after until")
         return self
 
-    def wanted(self) -> flow.Replay:
+    def wanted(self) -> ReplayedEvents:
         types = None if self.types is None else [each.value for each in types_of(self.types)]
         until = self.until or clock.now() + timedelta(minutes=1)
-        return flow.Replay(self.since, until, types)
+        return ReplayedEvents(self.since, until, types)
 
 
 class WebhookEndpoint(Wire):
@@ -112,10 +105,6 @@ class WebhookEndpointWithSecret(WebhookEndpoint):
     secret: str = Field(description="Standard Webhooks; keep it.", examples=[_EXAMPLE_SECRET])
 
 
-class WebhookEndpointList(ListEnvelope):
-    data: list[WebhookEndpoint]
-
-
 class WebhookAttempt(Wire):
     number: int = Field(examples=[1])
     attempted_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
@@ -137,10 +126,6 @@ class WebhookDelivery(Wire):
     next_attempt_at: Instant | None = Field(examples=["2026-11-15T08:05:00+00:00"])
     attempts: list[WebhookAttempt]
     created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-
-
-class WebhookDeliveryList(ListEnvelope):
-    data: list[WebhookDelivery]
 
 
 class WebhookReplay(Wire):
