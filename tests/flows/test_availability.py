@@ -13,7 +13,7 @@ from studiogate.flows import doctor, events
 from studiogate.flows.bookings import staff as class_actions
 from studiogate.flows.schedule import rooms
 from studiogate.flows.schedule.rows import Given
-from studiogate.storage import class_availability, event_numbering
+from studiogate.storage import class_availability
 from studiogate.storage.class_availability import COUNTS
 from studiogate.storage.db.pool import Database
 from tests.support import booking_studio
@@ -24,12 +24,19 @@ pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
+# Whether something is left to compare.
+LEFT = """
+    compared < sequence or exists (select from class_availability where studio_id = $1 and due_at is not null)
+    or exists (select from events where studio_id = $1 and sequence is null)"""
+
+
 async def announced(studio: BookingStudio, class_id: UUID | None = None) -> list[Any]:
     """Return the events about changed counts, once nothing is left to announce."""
-    while await studio.rows("class_availability", "due_at is not null") or await studio.rows(
-        "events", "sequence is null"
-    ):
+    while True:
         await events.number_all(studio.database)
+        await events.announce_availability(studio.database)
+        if not await studio.rows("event_heads", LEFT):
+            break
         await asyncio.sleep(0.05)
     found = (await studio.get("/events", type=AVAILABILITY, limit=200))["data"]
     return [each for each in found if class_id is None or each["data"]["object"]["id"] == str(class_id)]
@@ -73,27 +80,21 @@ async def test_endpoints_name_it(studio: BookingStudio) -> None:
 
 
 async def test_a_crash_loses_nothing(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbering and announcing commit together, or not at all."""
+    """What was announced, its event and the place in the log commit together, or not at all."""
     class_id = await studio.new_class()
-    announce, crashed = class_availability.announce, 0
+    await studio.booked(class_id, await studio.new_member())
+    await events.number_all(studio.database)
+    announce = class_availability.announce
 
     async def crash_afterwards(*arguments: Any) -> int:
-        nonlocal crashed
-        done = await announce(*arguments)
-        if crashed < 3:
-            crashed += 1
-            raise ConnectionError
-        return done
+        assert await announce(*arguments)
+        raise ValueError
 
     with monkeypatch.context() as patched:
         patched.setattr(class_availability, "announce", crash_afterwards)
-        await studio.booked(class_id, await studio.new_member())
-        while crashed < 3:
-            try:
-                await events.number_studio(studio.database, studio.access)
-            except ConnectionError:
-                continue
-            await asyncio.sleep(0)
+        for _ in range(3):
+            with pytest.raises(ExceptionGroup):
+                await events.announce_availability(studio.database)
     (only,) = await announced(studio, class_id)
     assert only["data"]["previous_attributes"] == {"booked_count": 0, "available_count": 10}
 
@@ -106,7 +107,8 @@ async def test_two_processes(studio: BookingStudio) -> None:
 
     async def keep_numbering(database: Database) -> None:
         while not ended:
-            await events.number_studio(database, studio.access)
+            await events.number_all(database)
+            await events.announce_availability(database)
             await asyncio.sleep(0.01)
 
     numbering = [asyncio.create_task(keep_numbering(each)) for each in (studio.database, other)]
@@ -119,22 +121,6 @@ async def test_two_processes(studio: BookingStudio) -> None:
     found = await announced(studio, class_id)
     check(found, await studio.get(f"/classes/{class_id}"))
     await other.close()
-
-
-async def test_what_a_process_of_the_release_before_has_numbered(studio: BookingStudio) -> None:
-    """It compares nothing; the next process that does catches up."""
-    class_id = await studio.new_class()
-    await studio.booked(class_id, await studio.new_member())
-    await announced(studio)
-    await studio.api.app._runtime.sequencer.settled()
-    await studio.staff(class_actions.change_capacity, class_id, 12)
-    async with studio.database.transaction() as connection:
-        await event_numbering.lock_head(connection, studio.access)
-        await connection.fetchval(event_numbering.NUMBER, studio.id, 500)
-    assert len(await studio.rows("event_heads", "compared < sequence")) == 1
-    await events.number_studio(studio.database, studio.access)
-    assert await studio.rows("event_heads", "compared < sequence") == []
-    check(await announced(studio, class_id), await studio.get(f"/classes/{class_id}"))
 
 
 async def test_doctor_compares_what_was_announced(studio: BookingStudio) -> None:

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.cli.main import main
-from studiogate.flows.events import number_all
+from studiogate.flows.events import announce_availability
 from studiogate.worker import housekeeping as sweep
 from tests.support.booking_studio import BookingStudio, StudioFactory, opened_factory
 from tests.support.webhook_studio import SECRET_KEY
@@ -116,7 +116,7 @@ class EventStudio:
         await sequencer.settled()
         later = "update class_availability set due_at = now(), announced_at = announced_at - interval '1 second'"
         await self.studio.sql(f"{later} where studio_id = $1 and due_at is not null")
-        await number_all(self.studio.database)
+        await announce_availability(self.studio.database)
         events: list[dict[str, Any]] = (await self.studio.get("/events", type=AVAILABILITY, limit=200))["data"]
         self.types |= {event["type"] for event in events}
         assert {event["actor"]["type"] for event in events} <= {"system"}

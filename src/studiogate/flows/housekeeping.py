@@ -11,7 +11,6 @@ from studiogate.domain.bookings.waitlist import waitlist_has_expired
 from studiogate.flows import changes, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
-from studiogate.flows.events import number_studio
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio
 from studiogate.flows.schedule import series as series_flow
@@ -95,13 +94,6 @@ async def announce_class_statuses(database: Database) -> int:
     async with database.connection() as connection:
         due = await housekeeping.studios_with(connection, "due classes")
     return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, changes.announce_due))
-
-
-async def announce_availability(database: Database) -> int:
-    """Announce changed counts of classes whose events a process of an earlier release has numbered."""
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with(connection, "uncompared events")
-    return await for_each_studio(due, lambda studio_id: number_studio(database, system_access(studio_id)))
 
 
 async def extend_series(database: Database) -> int:
@@ -225,7 +217,6 @@ STEPS: dict[str, Step] = {
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,
     "class statuses announced": announce_class_statuses,
-    "class availability announced": announce_availability,
     "classes of series created": extend_series,
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,

@@ -1,8 +1,8 @@
 """Announce that the counts of classes have changed: ``class.availability_changed``.
 
-It is derived from the log by the process that numbers a studio's events, so no booking waits for it, and in the
-transaction that numbers them, so a crash loses nothing. What was last announced is stored for each class. A class that
-changes within a second of its last announcement is marked as due, and is announced once that second is over.
+It is derived from the log by the worker, twice a second, so no booking waits for it. One transaction compares the
+classes that new events are about with what was last announced, writes the events, and notes up to where the log was
+read: a crash loses nothing. A class that changes within a second of its last announcement is due once that is over.
 """
 
 from datetime import timedelta
@@ -15,6 +15,7 @@ from studiogate.storage.events import INSERT, subject_of
 from studiogate.storage.resources import AVAILABLE_COUNT, CLASS_COLUMNS, class_joins
 
 PAUSE = timedelta(seconds=1)
+EVENTS_AT_ONCE = 5_000
 TYPE = EventType.CLASS_AVAILABILITY_CHANGED
 COUNTS = ("capacity", "booked_count", "available_count", "waitlist_count")
 # The events of everything that moves a class's counts.
@@ -29,12 +30,14 @@ _SET = ", ".join(f"{name} = compared.{name}" for name in COUNTS)
 # A single statement, so that an event says exactly what is stored as announced. Classes are looked up by their ids
 # (``offset 0``): a plan made while there were few of them would otherwise read all.
 ANNOUNCE = Statement(f"""
-    with head as materialized (select compared, sequence from event_heads where studio_id = :studio),
+    with head as materialized (
+        select compared, least(sequence, compared + :at_once::bigint) as until from event_heads
+        where studio_id = :studio),
     touched as (
         select case when v.type like 'class.%' then v.subject else (v.object ->> 'class_id')::uuid end as class_id
         from events v
         where v.studio_id = :studio and v.sequence > (select compared from head)
-          and v.sequence <= (select sequence from head) and v.type = any(:moving::text[])
+          and v.sequence <= (select until from head) and v.type = any(:moving::text[])
         union
         select class_id from class_availability where studio_id = :studio and due_at <= now()
     ), compared as materialized (
@@ -69,7 +72,8 @@ ANNOUNCE = Statement(f"""
           and (compared.previous is null or not compared.is_ready)
           and a.due_at is distinct from case when compared.previous is not null then compared.due_at end
     ), moved as (
-        update event_heads set compared = sequence where studio_id = :studio and compared < sequence
+        update event_heads set compared = (select until from head)
+        where studio_id = :studio and compared < sequence
     )
     select count(*) as announced from ready""")
 
@@ -79,9 +83,16 @@ KEEP = f"""
 
 
 async def announce(connection: Connection, access: Access) -> int:
-    """Announce the classes whose counts have changed; return how many. Must run under the lock of the studio's event
-    head, once the events of the changes are numbered."""
-    row = await ANNOUNCE.row(connection, studio=access.studio_id, moving=MOVING, pause=PAUSE, actor=Actor.SYSTEM.value)
+    """Announce the classes whose counts have changed by numbered events; return how many. Must run under the lock of
+    the studio's event head."""
+    row = await ANNOUNCE.row(
+        connection,
+        studio=access.studio_id,
+        at_once=EVENTS_AT_ONCE,
+        moving=MOVING,
+        pause=PAUSE,
+        actor=Actor.SYSTEM.value,
+    )
     return int(row["announced"])
 
 

@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from studiogate.domain.access import Access
-from studiogate.storage import class_availability
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks.deliveries import fan_out
 
@@ -46,13 +45,9 @@ async def any_unnumbered(connection: Connection, access: Access) -> bool:
 
 
 async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
-    """Number committed events in the studio's log and create their deliveries, in a transaction, also of those about
-    changed counts of classes that follow from them; return how many."""
+    """Number committed events in the studio's log and create their deliveries, in a transaction; return how many."""
     await lock_head(connection, access)
-    numbered = int(await connection.fetchval(NUMBER, access.studio_id, at_most))
-    if await class_availability.announce(connection, access):
-        numbered += int(await connection.fetchval(NUMBER, access.studio_id, at_most))
-    return numbered
+    return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
 
 
 async def oldest_unnumbered(connection: Connection) -> datetime | None:

@@ -1,7 +1,7 @@
 -- migrate:up
 -- The counts of a class as class.availability_changed last announced them, at first those of the new class, and when the
--- class is to be looked at again because it changed within a second of its last announcement. Only the process that
--- numbers a studio's events writes here, so no booking waits for it.
+-- class is to be looked at again because it changed within a second of its last announcement. Only the worker, under
+-- the lock of the studio's event head, and the creation of a class write here, so no booking waits for it.
 create table class_availability (
     studio_id uuid not null,
     class_id uuid not null,
