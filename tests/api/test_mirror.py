@@ -31,10 +31,9 @@ LISTS = {
     "class": "/classes",
     "member": "/members",
     "booking": "/bookings",
-    "waitlist": "/waitlist",
 }
-# The waitlist's events tell the position, also that of the booking. Time passes without an event for ``updated_at``.
-UNCOMPARED = {"updated_at", "waitlist_position"}
+# Changes without an event of their own, such as a moved position, are changes all the same.
+UNCOMPARED = {"updated_at"}
 
 
 class Mirror:
@@ -78,6 +77,9 @@ class Mirror:
         row = data["object"]
         if "merged_member_id" in data:
             self.rows["member"].pop(data["merged_member_id"], None)
+        if row["object"] == "waitlist":
+            # Positions are announced by the waitlist's events.
+            self.rows["booking"][row["booking_id"]]["waitlist_position"] = row["position"]
         if row["object"] in self.rows:
             self.rows[row["object"]][row["id"]] = row
 
