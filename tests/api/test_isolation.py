@@ -21,6 +21,9 @@ import pytest
 
 from studiogate.api.app import ROUTES
 from studiogate.api.framework.route import Caller, LeanRoute
+from studiogate.api.resources import purchases as purchase_routes
+from studiogate.api.resources import schedule as schedule_routes
+from studiogate.api.resources.bookings import read as booking_routes
 from studiogate.domain.access import Access, Scope
 from studiogate.storage import catalog, purchases
 from studiogate.storage import studio as studio_storage
@@ -400,7 +403,10 @@ MUTANTS = [
 async def test_the_crawl_finds_a_forgotten_restriction(
     isolated: IsolatedStudios, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, paths: list[str]
 ) -> None:
-    monkeypatch.setattr(module, name, replace(getattr(module, name), permitted=None, located_by=None))
+    forgotten = replace(getattr(module, name), permitted=None, located_by=None)
+    for reader in (module, schedule_routes, booking_routes, purchase_routes):
+        if hasattr(reader, name):
+            monkeypatch.setattr(reader, name, forgotten)
     for path in paths:
         found, _ = await crawl(isolated, isolated.holders["place-0"], [BY_PATH[path]])
         assert found, f"{path} without its restriction leaks nothing that the crawl sees"

@@ -58,6 +58,8 @@ async def adopt_submissions(connection: Connection, access: Access, emails: Sequ
 
 WAITING_LOCKED = 100
 
+LOCK_CLASSES = "select id from classes where studio_id = $1 and id = any($2::uuid[]) order by id for no key update"
+
 # The members, and the waiting members of the classes: a freed seat may become theirs.
 LOCK_MEMBERS = f"""
     select m.id from members m
@@ -130,8 +132,7 @@ async def lock_with_classes(
     classes that have not started count."""
     before = await _live(connection, access, member_ids, statuses, ahead)
     classes = {each.class_id for each in before}
-    statement = "select id from classes where studio_id = $1 and id = any($2::uuid[]) order by id for no key update"
-    await connection.fetch(statement, access.studio_id, sorted(classes))
+    await connection.fetch(LOCK_CLASSES, access.studio_id, sorted(classes))
     await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), sorted(classes))
     bookings = await _live(connection, access, member_ids, statuses, ahead)
     if not {each.class_id for each in bookings} <= classes:

@@ -27,6 +27,9 @@ FIND_FORM = """
 # A shared lock: submissions do not wait for each other, only for a transaction that changes the form.
 LOCK_FORM = f"{FIND_FORM} for share of f"
 
+# For a form with a limit: its submissions are created one after the other, so that they can be counted.
+LOCK_COUNT = "select pg_advisory_xact_lock(hashtext('form ' || $1), hashtext($2))"
+
 # Spam and rejected submissions do not count. Per email, only verified submissions count: entering another person's
 # address must not keep that person from submitting.
 COUNTED = f"studio_id = $1 and form_id = $2 and status in ({COUNTED_SUBMISSION})"
@@ -119,9 +122,7 @@ async def lock_linked_member(connection: Connection, access: Access, member_id: 
 
 async def lock_count(connection: Connection, access: Access, form_id: UUID) -> None:
     """Lock submissions of this form until the transaction ends, after waiting for concurrent ones."""
-    # For a form with a limit: its submissions are created one after the other, so that they can be counted.
-    statement = "select pg_advisory_xact_lock(hashtext('form ' || $1), hashtext($2))"
-    await connection.execute(statement, str(access.studio_id), str(form_id))
+    await connection.execute(LOCK_COUNT, str(access.studio_id), str(form_id))
 
 
 async def has_submitted(connection: Connection, access: Access, form_id: UUID, email: str) -> bool:
