@@ -29,6 +29,15 @@ $$;
 create trigger begin_availability after insert on classes referencing new table as added
     for each statement execute function begin_availability();
 
+-- migrate:step
+-- Up to which event of the log the counts were compared. New studios begin with their first event. Set before the counts
+-- below are read, so that no change is lost in between.
+alter table event_heads add column compared bigint;
+alter table event_heads alter column compared set default 0;
+-- migrate:repeat
+update event_heads set compared = sequence where studio_id in (
+    select studio_id from event_heads where compared is null limit 500);
+
 -- migrate:repeat
 -- Of classes that are over, nothing is announced.
 insert into class_availability (studio_id, class_id, capacity, booked_count, available_count, waitlist_count)
@@ -39,11 +48,3 @@ where c.end_time > now() and not exists (
     select from class_availability a where a.studio_id = c.studio_id and a.class_id = c.id)
 limit 500
 on conflict do nothing;
-
--- migrate:step
--- Up to which event of the log the counts were compared. New studios begin with their first event.
-alter table event_heads add column compared bigint;
-alter table event_heads alter column compared set default 0;
--- migrate:repeat
-update event_heads set compared = sequence where studio_id in (
-    select studio_id from event_heads where compared is null limit 500);
