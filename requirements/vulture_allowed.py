@@ -100,7 +100,6 @@ _.icon
 _.in_drawer
 _.is_current
 _.other_faults
-_.badges
 _.booked_share
 _.can_check_in
 _.can_mark_absent

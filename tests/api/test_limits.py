@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from studiogate import clock
 from studiogate.web import limits
-from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
+from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, RateVerdict, request_limit
 from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.deadlines import LONG
 from tests.support.keys import rotate
@@ -361,7 +361,7 @@ def test_the_policy_in_words(per_second: int) -> None:
 
 @pytest.mark.parametrize(("wait", "header"), [(0.0001, b"1"), (1.0, b"1"), (1.01, b"2"), (2.5, b"3")])
 def test_retry_after_is_whole_seconds_and_enough(wait: float, header: bytes) -> None:
-    assert Verdict(False, 0, wait).retry_after == header
+    assert RateVerdict(False, 0, wait).retry_after == header
 
 
 async def test_failures_of_one_network_are_counted_together(limited: ApiStudio, time_: Time) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from studiogate.domain.csv_import.kinds import KINDS
-from studiogate.domain.csv_import.matching import Decision, Facts, Verdict, decide
+from studiogate.domain.csv_import.matching import Decision, Facts, RowVerdict, decide
 from studiogate.domain.csv_import.translate import Translated
 from studiogate.flows.csv_rows import load_mapping
 
@@ -70,7 +70,7 @@ def test_rows_that_are_imported(given: Translated, known: Facts, row_id: str | N
 )
 def test_rows_that_are_faults(given: Translated, known: Facts, field: str) -> None:
     decision = decide(given, known, MEMBERS)
-    assert (decision.verdict, decision.field) == (Verdict.FAULT, field)
+    assert (decision.verdict, decision.field) == (RowVerdict.FAULT, field)
     assert decision.reason
 
 
@@ -80,7 +80,7 @@ def test_a_relative_is_imported_without_the_email(known: Facts) -> None:
     assert (decision.verdict, decision.row_id) == (None, None)
     assert decision.values == {"first_name": "Ann", "last_name": "Lee"}
     assert decision.reason.endswith("and left out")
-    assert decide(row(None), known, FIRST).verdict is Verdict.FAULT
+    assert decide(row(None), known, FIRST).verdict is RowVerdict.FAULT
 
 
 def test_the_first_of_a_family_keeps_the_email() -> None:
@@ -88,7 +88,7 @@ def test_the_first_of_a_family_keeps_the_email() -> None:
 
 
 def test_what_was_removed_is_not_created_again() -> None:
-    assert decide(row(), facts(known_id=STORED), MEMBERS).verdict is Verdict.SKIPPED
+    assert decide(row(), facts(known_id=STORED), MEMBERS).verdict is RowVerdict.SKIPPED
 
 
 def test_defaults_are_for_new_rows() -> None:
@@ -99,8 +99,8 @@ def test_defaults_are_for_new_rows() -> None:
 
 def test_leads_that_share_an_email() -> None:
     known = facts(key_rows=2, key_line=2)
-    assert decide(row(), known, LEADS).verdict is Verdict.FAULT
-    assert decide(row(), known, replace(LEADS, shared_email="first")).verdict is Verdict.SKIPPED
+    assert decide(row(), known, LEADS).verdict is RowVerdict.FAULT
+    assert decide(row(), known, replace(LEADS, shared_email="first")).verdict is RowVerdict.SKIPPED
     assert decide(row(values={"email": "a@example.com"}), facts(), LEADS).verdict is None
 
 
@@ -122,7 +122,7 @@ def test_products_are_matched_by_key() -> None:
 )
 def test_memberships_of_nobody(given: dict[str, str], known: dict[str, str], field: str) -> None:
     decision = decide(row(values={"product_id": "p", "status": "active"}, **given), facts(**known), MEMBERSHIPS)
-    assert (decision.verdict, decision.field) == (Verdict.FAULT, field)
+    assert (decision.verdict, decision.field) == (RowVerdict.FAULT, field)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studiogate.domain.forms.answer_checks import Setting
-from studiogate.domain.forms.answers import Judgement, judge
+from studiogate.domain.forms.answer_checks import FormSetting
+from studiogate.domain.forms.answers import AnswersJudgement, judge
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.values import as_decimal
 from studiogate.web.body import strict_json
@@ -19,14 +19,14 @@ from tests.support.pictures import gif, png, png_url
 
 UPLOAD = "6bd7e4af-304f-484a-b0e6-88dcace67cf8"
 OTHER = "51a6405a-3b8a-4e28-8c51-d6ab0f55d145"
-SETTING = Setting("US", {UPLOAD: "a", OTHER: "another_field"})
+SETTING = FormSetting("US", {UPLOAD: "a", OTHER: "another_field"})
 
 
 def field(kind: str, key: str = "a", **more: Any) -> dict[str, Any]:
     return {"key": key, "label": "A", "type": kind, **more}
 
 
-def judged(answer: Any, kind: str, **more: Any) -> Judgement:
+def judged(answer: Any, kind: str, **more: Any) -> AnswersJudgement:
     return judge([field(kind, **more)], {"a": answer}, SETTING)
 
 
@@ -314,7 +314,7 @@ def test_it_agrees_with_an_independent_judge(form: tuple[list[dict[str, Any]], d
             bad = not fits
         if bad:
             wrong.add(key)
-    verdict = judge(fields, answers, Setting())
+    verdict = judge(fields, answers, FormSetting())
     assert {fault.loc[-1] for fault in verdict.faults} == wrong
     assert set(verdict.data) == set(answers) & visible
 

@@ -10,7 +10,7 @@ import pytest
 from studiogate.api.resources.forms.write import FIELDS, SETTINGS
 from studiogate.demo.forms import form_rows
 from studiogate.demo.seed import Seed
-from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answer_checks import FormSetting
 from studiogate.domain.forms.answers import judge
 from studiogate.domain.forms.definition import FieldType, RuleOp
 from studiogate.domain.forms.rule_checks import definition_faults
@@ -37,7 +37,7 @@ def test_the_guide() -> None:
     (submission,) = [each for each in examples if "data" in each]
     assert definition_faults(form["fields"]) == []
     assert setting_faults(form["settings"]) == []
-    assert judge(form["fields"], submission["data"], Setting("US")).faults == []
+    assert judge(form["fields"], submission["data"], FormSetting("US")).faults == []
     for word in [*FieldType, *RuleOp]:
         assert f"`{word}`" in GUIDE
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from studiogate.domain.forms import visibility
-from studiogate.domain.forms.answer_checks import CHECKS, Setting
+from studiogate.domain.forms.answer_checks import CHECKS, FormSetting
 from studiogate.domain.forms.answers import judge
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
 from studiogate.domain.forms.rule_checks import MAX_RULE_VALUES, MAX_SEARCHES, definition_faults
@@ -87,7 +87,7 @@ def test_judging_is_linear(shape: Callable[[int], Fields]) -> None:
     answers = {count: answers_to(count) for count in fields}
 
     def work(count: int) -> int:
-        return bytecodes(lambda: judge(fields[count], answers[count], Setting()))
+        return bytecodes(lambda: judge(fields[count], answers[count], FormSetting()))
 
     assert grows_linearly(work, 1_500)
     assert work(MAX_FIELDS) < 1_000 * MAX_FIELDS
@@ -121,7 +121,7 @@ def test_options_are_compared_once_per_answer(kind: str) -> None:
         options = [CountedText(f"o{n}") for n in range(count)]
         group = field("a", kind, options=options, multiple=True)
         answers = {"a": [f"o{n}" for n in range(count)]}
-        return comparisons(lambda: judge([group], answers, Setting()))
+        return comparisons(lambda: judge([group], answers, FormSetting()))
 
     assert work(MAX_OPTIONS) <= 10 * MAX_OPTIONS
     assert work(3_000) <= 10 * 3_000
@@ -200,6 +200,6 @@ def test_every_type_is_tried_with_hostile_answers() -> None:
 @pytest.mark.parametrize(("kind", "answer"), [(kind, each) for kind, answers in HOSTILE.items() for each in answers])
 def test_a_long_answer_is_refused_before_anything_is_done_with_it(kind: str, answer: str) -> None:
     """A library that normalizes or parses a megabyte in Python executes far more than a few hundred bytecodes."""
-    check = CHECKS[kind](field("a", kind, options=["x"]), Setting("US"))
+    check = CHECKS[kind](field("a", kind, options=["x"]), FormSetting("US"))
     assert check(answer) is not None
     assert bytecodes(lambda: check(answer)) < 300

@@ -48,6 +48,14 @@ async def holding(studio: BookingStudio, member: UUID) -> AsyncIterator["asyncpg
         await session.close()
 
 
+@asynccontextmanager
+async def patient_locks() -> AsyncIterator[None]:
+    """A batch that waits for a lock longer than a busy machine needs to come to the fault."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executor, "LOCK_TIMEOUT", "60s")
+        yield
+
+
 async def some_members(studio: BookingStudio, number: int = COUNT) -> list[UUID]:
     """Members in the order in which they are locked."""
     return sorted([await studio.new_member() for _ in range(number)])
@@ -93,7 +101,7 @@ async def deadlocked(studio: BookingStudio, kind: str) -> list[str]:
     """A second session locks a member and then the class, against the order; the batch is PostgreSQL's victim. Nobody
     notices: the seats go to those who came first."""
     volley = await VOLLEYS[kind](studio)
-    async with holding(studio, volley.members[0]) as other:
+    async with holding(studio, volley.members[0]) as other, patient_locks():
         await other.execute("set local deadlock_timeout = '60s'")  # the victim is who notices first
         sent = asyncio.create_task(volley.in_one_batch(studio, some_keys()))
         await somebody_waits(other)  # the batch has the class

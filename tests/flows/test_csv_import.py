@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from studiogate.domain.access import staff_access
 from studiogate.domain.csv_import import records
 from studiogate.domain.csv_import.kinds import KINDS
-from studiogate.domain.csv_import.matching import Verdict
+from studiogate.domain.csv_import.matching import RowVerdict
 from studiogate.domain.csv_import.records import DELIMITERS
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
@@ -441,7 +441,7 @@ async def _assert_verdicts(url: str, text: str, expected: int, options: dict[str
     finally:
         await connection.close()
     assert len(found.rows) == expected
-    assert {*found.verdicts} <= {*Verdict}
+    assert {*found.verdicts} <= {*RowVerdict}
     numbers = [int(row["line"]) for row in found.rows]
     assert numbers == sorted(set(numbers))
 
@@ -484,4 +484,4 @@ def test_whatever_is_wrong_with_a_file_has_a_line(shared: str, file: tuple[str, 
         return
     rows = list(csv.DictReader(io.StringIO(verdicts, newline="")))
     assert len(rows) == sum(outcome.counts.values())
-    assert all(row["line"].isdecimal() and (row["reason"] or row["verdict"] != Verdict.FAULT) for row in rows)
+    assert all(row["line"].isdecimal() and (row["reason"] or row["verdict"] != RowVerdict.FAULT) for row in rows)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from studiogate.cli.main import commands
-from studiogate.domain.forms.answer_checks import CHECKS, Setting
+from studiogate.domain.forms.answer_checks import CHECKS, FormSetting
 from studiogate.domain.forms.signed_links import Link, LinkProblem, make_link, make_token, read_link, token_age
 from studiogate.hosted.steps import plan
 from studiogate.hosted.typed_signature import signature_of
@@ -44,7 +44,7 @@ def test_colours_as_studios_write_them(written: str | None, digits: str) -> None
 def test_a_typed_signature_is_one_that_forms_take(name: str) -> None:
     signature = signature_of(name)
     assert signature is not None
-    assert CHECKS["signature"]({}, Setting())(signature) is None
+    assert CHECKS["signature"]({}, FormSetting())(signature) is None
     assert signature_of("  \n ") is None
 
 

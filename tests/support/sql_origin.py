@@ -152,7 +152,7 @@ class SourceTree:
             for frame, call in self.calls.get(name, ()):
                 if name in EXECUTORS:
                     found += [frame.place(each, "executed") for each in self._executed(call, frame)]
-                elif frame.module.is_storage or name in frame.module.imported_from_storage:
+                elif frame.module.is_storage or _first_name(call.func) in frame.module.imported_from_storage:
                     found += [frame.place(each, name) for each in self._described(name, call, frame)]
         return sorted({*found, *self._executors_handed_on()}, key=lambda place: (place.path, place.line))
 
@@ -308,6 +308,11 @@ def frames(sources: SourceTree, module: Module) -> Iterator[tuple[Frame, ast.AST
 
 def _last_name(called: ast.expr) -> str:
     return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+
+
+def _first_name(called: ast.expr) -> str:
+    """Return the name that is imported: of ``rows.Table`` it is the module."""
+    return _first_name(called.value) if isinstance(called, ast.Attribute) else _last_name(called)
 
 
 def _is_enum(node: ast.expr) -> bool:

@@ -28,7 +28,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.request_log import RequestLog
 from studiogate.runtime import Runtime
 from studiogate.web.front_end import Exchange, FrontEnd, Match, RouteTree
-from studiogate.web.limits import FAILED_AUTHENTICATION, Admission, Buckets, Limit, Verdict, request_limit
+from studiogate.web.limits import FAILED_AUTHENTICATION, Admission, Buckets, Limit, RateVerdict, request_limit
 from studiogate.web.request import READS, Request
 from studiogate.web.response import Answer
 from studiogate.web.static_assets import zipped
@@ -189,5 +189,5 @@ def _failures_of(request: Request) -> str:
     return "address:" + owner_of(request.address)
 
 
-def _with_limit_headers(exchange: Exchange, limit: Limit, verdict: Verdict) -> None:
+def _with_limit_headers(exchange: Exchange, limit: Limit, verdict: RateVerdict) -> None:
     exchange.headers += ((b"ratelimit-policy", limit.policy), (b"ratelimit", limit.header(verdict)))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from studiogate.demo.people import OF_THE_DAY, Person
 from studiogate.demo.seed import Seed, daytime, midnight, read_file, sections, written
-from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answer_checks import FormSetting
 from studiogate.domain.forms.answers import judge
 from studiogate.domain.instants import instant_text
 
@@ -173,7 +173,7 @@ def _note_id(seed: Seed, name: str) -> str:
 
 def _row(seed: Seed, sent: Sent) -> Row:
     uploads = sent.answers.get(CLEARANCE, [])
-    judged = judge(sent.form["fields"], sent.answers, Setting("US", dict.fromkeys(uploads, CLEARANCE)))
+    judged = judge(sent.form["fields"], sent.answers, FormSetting("US", dict.fromkeys(uploads, CLEARANCE)))
     if judged.faults:
         raise ValueError(f"The demo studio has a submission with faults: {judged.faults}")
     agreed = [{**each._asdict(), "at": instant_text(sent.at)} for each in judged.consents]

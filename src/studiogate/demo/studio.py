@@ -135,7 +135,7 @@ def class_type_policy(seed: Seed, class_type: str) -> dict[str, object] | None:
 
 
 def instructor_rows(seed: Seed) -> list[dict[str, object]]:
-    known = ({"active": True} | each for each in _PLACES["instructors"])
+    known = ({"active": True, **each, "tags": list(each["tags"])} for each in _PLACES["instructors"])
     return [{"id": seed.uuid("instructor", each.pop("key"))} | each for each in known]
 
 

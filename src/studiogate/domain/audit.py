@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from studiogate.domain.json_values import same_json
 from studiogate.domain.studio_file.sections import EVERY_SECTION
 
-DAYS_KEPT = 400
 MASK = "•••"
 # Personal fields, masked in any row: free text and answers may name anybody.
 PERSONAL = frozenset(field.name for section in EVERY_SECTION.values() for field in section.fields if field.personal) | {

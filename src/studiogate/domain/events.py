@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from studiogate.domain.access import Actor, Scope
 
-DAYS_KEPT = 30
 # Announcing every position of a waitlist helps nobody: events are emitted only for positions near the front.
 POSITIONS_ANNOUNCED = 20
 EVERYTHING = "*"

@@ -2,10 +2,9 @@
 
 Failures have room of their own: thousands of good requests do not hide them. What is not listed is counted."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
-KEPT = timedelta(days=7)
 KEPT_PER_STUDIO = 10_000
 # After so many entries of a studio, the process that wrote them deletes the surplus; to find it, it reads all others.
 CHECKED_AFTER = 1_000

@@ -1,6 +1,9 @@
-"""How long data is kept that several statements use, find and delete. Events and logs have their times in their own
-files."""
+"""How long data is kept. Housekeeping deletes what is older; the values are part of its statements."""
 
+AUDIT_DAYS = 400
+EVENT_DAYS = 30
+REQUEST_DAYS = 7  # of keys, in the request log
+MAIL_DAYS = 7  # mails that were sent or given up
+FORM_TOKEN_DAYS = 2
 IDEMPOTENCY_KEY_HOURS = 24  # from the completion of the first request
 WAITING_UPLOAD_HOURS = 24  # files that no submission has named
-MAIL_DAYS = 7  # mails that were sent or given up

@@ -16,7 +16,7 @@ from studiogate.domain.csv_import.cells import Directory, directory
 from studiogate.domain.csv_import.columns import Columns, choose_delimiter, find_columns
 from studiogate.domain.csv_import.kinds import Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.matching import HEADER, Verdict, csv_line
+from studiogate.domain.csv_import.matching import HEADER, RowVerdict, csv_line
 from studiogate.domain.csv_import.records import Record, UnreadableFileError
 from studiogate.domain.csv_import.translate import Translator
 from studiogate.domain.fields.readers import Setting
@@ -77,7 +77,7 @@ class CsvOutcome:
 
     @property
     def faults(self) -> int:
-        return self.counts[Verdict.FAULT]
+        return self.counts[RowVerdict.FAULT]
 
 
 @staff_flow(Permission.IMPORT)
@@ -120,8 +120,8 @@ class _Run:
         found = await self._directory()
         await self._translate(rows, Translator(self.columns, self.source.mapping, found, clock.now()))
         outcome = await self._import()
-        counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection)
-        is_wanted = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
+        counts = {verdict.value: 0 for verdict in RowVerdict} | await storage.counts(self.connection)
+        is_wanted = self.source.apply and (self.source.skip_faults or not counts[RowVerdict.FAULT])
         applied = is_wanted and bool(outcome.sections)
         self.source.write(csv_line(HEADER))
         async for verdicts in storage.verdicts(self.connection):
@@ -165,7 +165,7 @@ class _Run:
             if number == MAX_ROWS:
                 raise UnreadableFileError(f"The file has more than {MAX_ROWS:,} rows. Import it in parts.")
             batch.append(row := staged_row(number, translator.translate(record)))
-            faulty += row.verdict == Verdict.FAULT
+            faulty += row.verdict == RowVerdict.FAULT
             if faulty > MAX_FAULTY_ROWS:
                 where = f"Line {row.line}, {row.column}" if row.column else f"Line {row.line}"
                 raise UnreadableFileError(

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 from studiogate.domain.csv_import.columns import Columns
 from studiogate.domain.csv_import.kinds import Kind
 from studiogate.domain.csv_import.mapping import MAX_MAPPING, ColumnMapping, WrongMappingError, parse_mapping
-from studiogate.domain.csv_import.matching import Facts, Verdict, decide
+from studiogate.domain.csv_import.matching import Facts, RowVerdict, decide
 from studiogate.domain.csv_import.records import UnreadableFileError
 from studiogate.domain.csv_import.translate import DERIVED, Translated
 from studiogate.domain.studio_file.rows import Fault
@@ -27,9 +27,9 @@ def staged_row(number: int, row: Translated) -> storage.Staged:
     if row.faults:
         (column, first), *others = row.faults
         further = [f"{name}: {message}" if name else message for name, message in others]
-        verdict, reason = Verdict.FAULT, "; ".join([first, *further])
+        verdict, reason = RowVerdict.FAULT, "; ".join([first, *further])
     elif row.skipped:
-        verdict = Verdict.SKIPPED
+        verdict = RowVerdict.SKIPPED
     else:
         fields = json.dumps({"values": row.values, "defaults": row.defaults})
     start = (number, row.line, row.external_id, row.key, row.member, row.member_email)
@@ -81,7 +81,7 @@ def shown(row: Record, *, applied: bool) -> tuple[object, ...]:
     """Return the cells of a row's verdict. A row that would only be created has no id: the next run chooses another."""
     external_id = row["external_id"] or ""
     kept = "" if external_id.startswith(DERIVED) else external_id
-    stored = {Verdict.UPDATED, Verdict.UNCHANGED} | ({Verdict.CREATED} if applied else set())
+    stored = {RowVerdict.UPDATED, RowVerdict.UNCHANGED} | ({RowVerdict.CREATED} if applied else set())
     row_id = row["row_id"] if row["verdict"] in stored else ""
     return row["line"], kept, row["verdict"], row_id, row["column"], row["reason"]
 

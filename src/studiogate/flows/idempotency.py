@@ -10,7 +10,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import retry
 from studiogate.storage import idempotency, people
 from studiogate.storage.db.pool import Connection, Database, TransactionConflictError
-from studiogate.storage.idempotency import Answer, FirstResult, IdempotencyKey
+from studiogate.storage.idempotency import FirstResult, IdempotencyKey, StoredAnswer
 
 
 class Stored(NamedTuple):
@@ -55,9 +55,9 @@ class WriteContext(NamedTuple):
     def success(self, result: str) -> Stored:
         return Stored(self.answers.success, self.answers.seal(result.encode()))
 
-    def answer(self, response: Stored) -> list[Answer]:
+    def answer(self, response: Stored) -> list[StoredAnswer]:
         """Return what is to be stored: the response, if there is a key."""
-        return [] if self.once is None else [Answer(self.access.credential_id, self.once, *response)]
+        return [] if self.once is None else [StoredAnswer(self.access.credential_id, self.once, *response)]
 
 
 Work = Callable[[Connection], Awaitable[str | Refusal]]

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answer_checks import FormSetting
 from studiogate.domain.forms.answers import judge
 from studiogate.domain.forms.visibility import visible_keys
 from studiogate.domain.people import normalize_email
@@ -120,7 +120,7 @@ class Sending:
         async with self._runtime.database.connection() as connection:
             kept = await pages.uploads_of(connection, opened, posted)
         uploads = {each: key for key, ids in posted.answers.items() if isinstance(ids, list) for each in ids}
-        setting = Setting(opened.studio.country, {each: key for each, key in uploads.items() if each in kept})
+        setting = FormSetting(opened.studio.country, {each: key for each, key in uploads.items() if each in kept})
         faults = judge(opened.plan.fields, answered(opened.plan, posted.answers), setting).faults
         if opened.asks and not normalize_email(submitter(opened.plan.contact, posted)[0]):
             faults = [BAD_EMAIL, *faults]

@@ -99,7 +99,7 @@ class LoggedEvent(NamedTuple):
     previous_attributes: dict[str, Any]
 
 
-class Answer(NamedTuple):
+class RememberedAnswer(NamedTuple):
     """A remembered answer to a request."""
 
     credential_id: str
@@ -155,13 +155,13 @@ async def write_events(connection: Connection, access: Access, events: Sequence[
     await connection.execute(ATTEMPTS, access.studio_id, ids)
 
 
-async def answers_naming(connection: Connection, access: Access, row_ids: Sequence[UUID]) -> list[Answer]:
+async def answers_naming(connection: Connection, access: Access, row_ids: Sequence[UUID]) -> list[RememberedAnswer]:
     """Return the remembered answers in which one of the ids occurs."""
     rows = await connection.fetch(ANSWERS, access.studio_id, [str(each) for each in row_ids])
-    return [Answer(row["credential_id"], row["key"], row["body"]) for row in rows]
+    return [RememberedAnswer(row["credential_id"], row["key"], row["body"]) for row in rows]
 
 
-async def write_answers(connection: Connection, access: Access, answers: Sequence[Answer]) -> None:
+async def write_answers(connection: Connection, access: Access, answers: Sequence[RememberedAnswer]) -> None:
     columns = [list(column) for column in zip(*answers, strict=True)] or [[], [], []]
     await connection.execute(SET_ANSWERS, access.studio_id, *columns)
 

@@ -15,9 +15,10 @@ from uuid import UUID
 
 from studiogate import API_VERSION
 from studiogate.domain.access import Access, Scope
-from studiogate.domain.events import DAYS_KEPT, EventType, readable_types, types_of
+from studiogate.domain.events import EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.domain.retention import EVENT_DAYS
 from studiogate.storage import resources
 from studiogate.storage.catalog import PLACE_OF_PRODUCT, WHOLE_PRODUCT
 from studiogate.storage.db.pool import Connection
@@ -163,7 +164,7 @@ EVENT = Resource(
     permitted="(v.place = v.studio_id or v.place = any({}))",
 )
 NUMBERED = Filter("v.sequence is not null", of_the_list=True)
-KEPT = Filter(f"v.created_at > now() - interval '{DAYS_KEPT} days'")
+KEPT = Filter(f"v.created_at > now() - interval '{EVENT_DAYS} days'")
 
 
 def _with_scopes(access: Access) -> Filter:

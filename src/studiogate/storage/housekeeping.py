@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from studiogate.domain import audit, events, request_log
+from studiogate.domain import request_log, retention
 from studiogate.domain.access import Access
-from studiogate.domain.retention import IDEMPOTENCY_KEY_HOURS, MAIL_DAYS, WAITING_UPLOAD_HOURS
 from studiogate.storage import class_clock
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import affected
@@ -30,12 +29,12 @@ LOCK_DUE_MEMBERS = f"""
     order by m.id
     for no key update"""
 
-_OLD_KEY = f"completed_at <= clock_timestamp() - interval '{IDEMPOTENCY_KEY_HOURS} hours'"
-_OLD_MAIL = f"status <> 'queued' and created_at < clock_timestamp() - interval '{MAIL_DAYS} days'"
-_OLD_EVENT = f"created_at <= now() - interval '{events.DAYS_KEPT} days'"
-_OLD_ENTRY = f"occurred_at <= now() - interval '{audit.DAYS_KEPT} days'"
-_OLD_REQUEST = f"occurred_at <= now() - interval '{request_log.KEPT.days} days'"
-_OLD_FORM = "claimed_at <= clock_timestamp() - interval '2 days'"
+_OLD_KEY = f"completed_at <= clock_timestamp() - interval '{retention.IDEMPOTENCY_KEY_HOURS} hours'"
+_OLD_MAIL = f"status <> 'queued' and created_at < clock_timestamp() - interval '{retention.MAIL_DAYS} days'"
+_OLD_EVENT = f"created_at <= now() - interval '{retention.EVENT_DAYS} days'"
+_OLD_ENTRY = f"occurred_at <= now() - interval '{retention.AUDIT_DAYS} days'"
+_OLD_REQUEST = f"occurred_at <= now() - interval '{retention.REQUEST_DAYS} days'"
+_OLD_FORM = f"claimed_at <= clock_timestamp() - interval '{retention.FORM_TOKEN_DAYS} days'"
 
 # Housekeeping and the worker only, all studios. Where there is a condition on the time, one index probe per studio.
 STUDIOS: Mapping[str, str] = {
@@ -64,13 +63,14 @@ STUDIOS: Mapping[str, str] = {
     "removed files": "select distinct studio_id from removed_files",
     "forgotten uploads": f"""
         select distinct studio_id from form_uploads
-        where submission_id is null and created_at <= clock_timestamp() - interval '{WAITING_UPLOAD_HOURS} hours'""",
+        where submission_id is null
+          and created_at <= clock_timestamp() - interval '{retention.WAITING_UPLOAD_HOURS} hours'""",
     "old keys": f"select distinct studio_id from idempotency_keys where {_OLD_KEY}",
     "old mails": f"select distinct studio_id from mails where {_OLD_MAIL}",
     "old events": f"""
         select h.studio_id from event_heads h where (
             select v.created_at from events v where v.studio_id = h.studio_id and v.sequence is not null
-            order by v.sequence limit 1) <= now() - interval '{events.DAYS_KEPT} days'""",
+            order by v.sequence limit 1) <= now() - interval '{retention.EVENT_DAYS} days'""",
     "old deliveries": f"""
         select s.studio_id from studios s where exists (
             select from webhook_deliveries d where d.studio_id = s.studio_id and d.{_OLD_EVENT})""",

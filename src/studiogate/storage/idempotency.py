@@ -108,7 +108,7 @@ class FirstResult(NamedTuple):
     body: bytes
 
 
-class Answer(NamedTuple):
+class StoredAnswer(NamedTuple):
     """A response to store under a request's key."""
 
     credential_id: str
@@ -179,16 +179,16 @@ def _lock_number(credential_id: str, key: str) -> int:
 
 
 async def remember(connection: Connection, access: Access, once: IdempotencyKey, status: int, body: bytes) -> None:
-    await remember_all(connection, access, [Answer(access.credential_id, once, status, body)])
+    await remember_all(connection, access, [StoredAnswer(access.credential_id, once, status, body)])
 
 
-async def remember_all(connection: Connection, access: Access, answers: Sequence[Answer]) -> None:
+async def remember_all(connection: Connection, access: Access, answers: Sequence[StoredAnswer]) -> None:
     """Store answers; raise TransactionConflictError if another request's result is stored under one of the keys."""
     stored = await REMEMBER.rows(connection, studio=access.studio_id, answers=answer_rows(answers))
     check_stored(len(stored), len(answers))
 
 
-def answer_rows(answers: Sequence[Answer]) -> str:
+def answer_rows(answers: Sequence[StoredAnswer]) -> str:
     return json_rows(
         {
             "credential_id": each.credential_id,

@@ -16,7 +16,7 @@ from studiogate.storage.audit import changes_by_key, recorded_for_keys
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement, json_rows, new_id
 from studiogate.storage.events import announced
-from studiogate.storage.idempotency import ANSWERS, Answer, answer_rows, check_stored, stored_answers
+from studiogate.storage.idempotency import ANSWERS, StoredAnswer, answer_rows, check_stored, stored_answers
 from studiogate.storage.paging import Filter, read_page
 from studiogate.storage.people import IS_MEMBER
 from studiogate.storage.resources import LEAD
@@ -95,7 +95,7 @@ class NewLead:
     email: str
     contact: LeadContact
     is_recorded: bool = False
-    answers: Sequence[Answer] = ()
+    answers: Sequence[StoredAnswer] = ()
 
 
 async def make_or_lock(connection: Connection, access: Access, new: NewLead) -> KeptLead | None:

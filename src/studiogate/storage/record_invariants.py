@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
-from studiogate.domain.audit import DAYS_KEPT, MASK
+from studiogate.domain.audit import MASK
 from studiogate.domain.fields.people import MEMBERS
+from studiogate.domain.retention import AUDIT_DAYS
 from studiogate.domain.schedule.series import local_instant
 from studiogate.storage.audit import IDS, TABLES
 from studiogate.storage.db.pool import Connection, Record
@@ -133,7 +134,7 @@ STAFF = (
         f"""
         select format('account %s in studio %s: role %s since %s', r.account_id, r.studio_id, r.role, r.created_at)
         from staff_roles r
-        where r.created_at > now() - interval '{DAYS_KEPT - 1} days' and not exists (
+        where r.created_at > now() - interval '{AUDIT_DAYS - 1} days' and not exists (
             select from audit_log l where l.studio_id = r.studio_id and l.subject_id = r.account_id
             and l.subject_type = 'staff_role' and l.occurred_at >= r.created_at)""",
     ),
@@ -165,7 +166,7 @@ PEOPLE = (
         f"""
         select format('member %s of studio %s was erased at %s without an audit entry', m.id, m.studio_id, m.erased_at)
         from members m
-        where m.erased_at > clock_timestamp() - interval '{DAYS_KEPT - 1} days' and not exists (
+        where m.erased_at > clock_timestamp() - interval '{AUDIT_DAYS - 1} days' and not exists (
             select from audit_log a
             where a.studio_id = m.studio_id and (a.subject_id = m.id and a.action = 'member.erase'
                 or a.subject_id = m.studio_id and a.action = 'studio.import' and a.occurred_at > m.erased_at))""",

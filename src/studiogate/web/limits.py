@@ -37,12 +37,12 @@ class Limit:
         self.policy = f'"{name}";q={burst};w={max(1, round(burst / per_second))}'.encode()
         self._header = f'"{name}";r=%d;t=%d'.encode()
 
-    def header(self, verdict: "Verdict") -> bytes:
+    def header(self, verdict: "RateVerdict") -> bytes:
         """Return the header's value; the draft's `t` is the seconds until the whole burst is available again."""
         return self._header % (verdict.remaining, math.ceil((self.burst - verdict.remaining) * self.interval))
 
 
-class Verdict(NamedTuple):
+class RateVerdict(NamedTuple):
     allowed: bool
     remaining: int
     wait_seconds: float
@@ -75,7 +75,7 @@ class Buckets:
     def create(path: Path) -> None:
         path.write_bytes(bytes(SLOTS * _SLOT_BYTES))
 
-    def take(self, key: str, limit: Limit, *, cost: int = 1) -> Verdict:
+    def take(self, key: str, limit: Limit, *, cost: int = 1) -> RateVerdict:
         """Count a request against the limit; with ``cost`` 0, only check whether one is allowed."""
         place = self._slot(key) + 1
         if self._file is None:
@@ -87,15 +87,15 @@ class Buckets:
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, *word)
 
-    def _count(self, place: int, limit: Limit, cost: int) -> Verdict:
+    def _count(self, place: int, limit: Limit, cost: int) -> RateVerdict:
         now, interval = clock.monotonic(), limit.interval
         full_at, arrival = now + limit.burst * interval, max(self._arrivals[place], now)
         after = arrival + max(cost, 1) * interval
         if after > full_at + 1e-9:
-            return Verdict(False, 0, after - full_at)
+            return RateVerdict(False, 0, after - full_at)
         if cost:
             arrival = self._arrivals[place] = after
-        return Verdict(True, int((full_at - arrival) / interval + 1e-6), 0.0)
+        return RateVerdict(True, int((full_at - arrival) / interval + 1e-6), 0.0)
 
     def _slot(self, key: str) -> int:
         """Return the bucket's slot; look it up again if another worker has reassigned the cached one."""

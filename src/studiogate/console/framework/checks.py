@@ -20,7 +20,7 @@ from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import read_frame
 from studiogate.storage.db.statement import new_id
-from studiogate.web.limits import Buckets, Limit, Verdict
+from studiogate.web.limits import Buckets, Limit, RateVerdict
 from studiogate.web.request import Request
 
 REQUESTS = Limit("console", 20.0, 200)  # per session: many times what a person does, far below what harms others
@@ -46,7 +46,7 @@ class Admitted(NamedTuple):
     """Who asks, if anybody is signed in, and the limit that refuses the request, if one does."""
 
     person: Person | None
-    refusal: Verdict | None
+    refusal: RateVerdict | None
 
 
 async def admit(runtime: Runtime, request: Request, buckets: Buckets) -> Admitted:

@@ -13,7 +13,7 @@ import structlog
 from studiogate import clock
 from studiogate.domain.access import Access
 from studiogate.domain.csv_import.mapping import ColumnMapping
-from studiogate.domain.csv_import.matching import HEADER, Verdict
+from studiogate.domain.csv_import.matching import HEADER, RowVerdict
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.rows import Fault
 from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
@@ -136,7 +136,7 @@ def _result(outcome: Outcome | CsvOutcome | Refusal, report: _Report) -> State:
         return {"refused": " ".join(fault.msg for fault in outcome.faults) or outcome.message}
     if isinstance(outcome, CsvOutcome):
         return {**asdict(outcome), "faults": outcome.faults, "apply": outcome.applied}
-    report.faults(outcome.faults, Verdict.FAULT)
+    report.faults(outcome.faults, RowVerdict.FAULT)
     report.faults(outcome.warnings, "warning")
     sections = outcome.sections.values()
     counts = {name: sum(getattr(each, name) for each in sections) for name in ("created", "updated", "unchanged")}

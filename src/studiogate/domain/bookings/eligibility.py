@@ -106,7 +106,7 @@ class BookingDecision(NamedTuple):
         return self.membership.id if self.membership else None
 
 
-class Judgement(NamedTuple):
+class BookingJudgement(NamedTuple):
     """Every rule that fails, and the membership that would be charged, even if other rules fail."""
 
     reasons: tuple[Refusal, ...]
@@ -118,7 +118,7 @@ def decide_booking(attempt: Attempt) -> BookingDecision:
     return BookingDecision(Outcome.REFUSED, reasons) if reasons else accept_booking(attempt, membership)
 
 
-def judge_booking(attempt: Attempt) -> Judgement:
+def judge_booking(attempt: Attempt) -> BookingJudgement:
     return _judge(attempt, LIMIT_AND_SEAT_RULES)
 
 
@@ -133,7 +133,7 @@ def accept_booking(attempt: Attempt, membership: MembershipFacts | None) -> Book
     )
 
 
-def judge_promotion(attempt: Attempt) -> Judgement:
+def judge_promotion(attempt: Attempt) -> BookingJudgement:
     """Judge a promotion: without the booking window, which applied on joining, and without seat and spot."""
     return _judge(attempt, LIMIT_RULES, PROMOTION_RULES)
 
@@ -155,13 +155,15 @@ def waitlist_fault(attempt: Attempt) -> Refusal | None:
     return Refusal(Code.WAITLIST_FULL) if full else None
 
 
-def _judge(attempt: Attempt, further_rules: Sequence[Rule], first_rules: Sequence[Rule] | None = None) -> Judgement:
+def _judge(
+    attempt: Attempt, further_rules: Sequence[Rule], first_rules: Sequence[Rule] | None = None
+) -> BookingJudgement:
     """Apply all rules in order. Entitlement, which comes in between, also yields the membership."""
     before = _failing(FIRST_RULES if first_rules is None else first_rules, attempt)
     chosen, after = _entitlement(attempt), _failing(further_rules, attempt)
     if isinstance(chosen, Refusal):
-        return Judgement((*before, chosen, *after), None)
-    return Judgement((*before, *after), chosen)
+        return BookingJudgement((*before, chosen, *after), None)
+    return BookingJudgement((*before, *after), chosen)
 
 
 def _failing(rules: Sequence[Rule], attempt: Attempt) -> list[Refusal]:

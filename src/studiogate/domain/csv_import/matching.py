@@ -23,7 +23,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _SPECIAL = re.compile(r'[,"\r\n]')
 
 
-class Verdict(StrEnum):
+class RowVerdict(StrEnum):
     CREATED = "created"
     UPDATED = "updated"
     UNCHANGED = "unchanged"
@@ -67,7 +67,7 @@ class Facts:
 class Decision:
     """Either a verdict with its reason, or the row to import: its fields, and its id unless it is new."""
 
-    verdict: Verdict | None = None
+    verdict: RowVerdict | None = None
     field: str = ""
     reason: str = ""
     row_id: str | None = None
@@ -75,7 +75,7 @@ class Decision:
 
 
 def _fault(field: str, reason: str) -> Decision:
-    return Decision(Verdict.FAULT, field, reason)
+    return Decision(RowVerdict.FAULT, field, reason)
 
 
 def decide(row: Translated, facts: Facts, mapping: ColumnMapping) -> Decision:
@@ -83,13 +83,15 @@ def decide(row: Translated, facts: Facts, mapping: ColumnMapping) -> Decision:
     if row.external_id is not None and facts.first_line not in (None, row.line):
         derived = row.external_id.startswith(DERIVED)
         reason = f"is the same row as line {facts.first_line}" if derived else f"is also in line {facts.first_line}"
-        verdict = Verdict.SKIPPED if mapping.repeated == "skip" else Verdict.FAULT
+        verdict = RowVerdict.SKIPPED if mapping.repeated == "skip" else RowVerdict.FAULT
         return Decision(verdict, "" if derived else EXTERNAL_ID, reason)
     if facts.known_id is not None and not facts.known_exists:
-        return Decision(Verdict.SKIPPED, EXTERNAL_ID, f"the {kind.noun} was removed or erased after an earlier import")
+        return Decision(
+            RowVerdict.SKIPPED, EXTERNAL_ID, f"the {kind.noun} was removed or erased after an earlier import"
+        )
     if facts.known_own_id not in (None, row.external_id):
         reason = f"the {kind.noun} was merged with {facts.known_own_id}, whose row decides"
-        return Decision(Verdict.SKIPPED, EXTERNAL_ID, reason)
+        return Decision(RowVerdict.SKIPPED, EXTERNAL_ID, reason)
     shared = _shared(row, facts, mapping)
     if shared is not None:
         return shared
@@ -134,7 +136,7 @@ def _same(row: Translated, facts: Facts, kind: Kind) -> bool:
 def _without_email(row: Translated, facts: Facts, mapping: ColumnMapping, reason: str) -> Decision:
     """Import a family's further members without the email. A lead requires one."""
     if mapping.kind.name == "leads":
-        return Decision(Verdict.SKIPPED, "email", reason)
+        return Decision(RowVerdict.SKIPPED, "email", reason)
     if row.external_id is None:
         return _fault("email", f"{reason}, and the row has no external id")
     values = {name: value for name, value in row.values.items() if name != "email"}

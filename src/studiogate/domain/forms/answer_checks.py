@@ -32,7 +32,7 @@ _CONTROLS_IN_A_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class FormSetting:
     """What answers are checked against besides the form: the studio's country, and the field of each pending upload."""
 
     country: str | None = None
@@ -42,7 +42,7 @@ class Setting:
 Field: TypeAlias = Mapping[str, Any]
 ValueCheck: TypeAlias = Callable[[str], str | None]
 # Creates the check of a field, so that options and bounds are read from the definition once per field.
-AnswerCheck: TypeAlias = Callable[[Field, Setting], ValueCheck]
+AnswerCheck: TypeAlias = Callable[[Field, FormSetting], ValueCheck]
 
 
 def option_values(options: object) -> list[str]:
@@ -60,11 +60,11 @@ def max_rating(field_: Field) -> int:
     return given if isinstance(given, int) and not isinstance(given, bool) else DEFAULT_MAX_RATING
 
 
-def _line(_field: Field, _setting: Setting) -> ValueCheck:
+def _line(_field: Field, _setting: FormSetting) -> ValueCheck:
     return partial(_text_fault, MAX_LINE, _CONTROLS_IN_A_LINE, "must be a single line without control characters")
 
 
-def _text(_field: Field, _setting: Setting) -> ValueCheck:
+def _text(_field: Field, _setting: FormSetting) -> ValueCheck:
     return partial(_text_fault, MAX_TEXT, _CONTROLS_IN_A_TEXT, "must be without control characters")
 
 
@@ -74,7 +74,7 @@ def _text_fault(most: int, controls: re.Pattern[str], message: str, value: str) 
     return message if controls.search(value) else None
 
 
-def _number(field_: Field, _setting: Setting) -> ValueCheck:
+def _number(field_: Field, _setting: FormSetting) -> ValueCheck:
     least, most = _bound(field_.get("min")), _bound(field_.get("max"))
 
     def check(value: str) -> str | None:
@@ -93,7 +93,7 @@ def _bound(value: object) -> Decimal | None:
     return Decimal(repr(value)) if number else None
 
 
-def _email(_field: Field, _setting: Setting) -> ValueCheck:
+def _email(_field: Field, _setting: FormSetting) -> ValueCheck:
     return lambda value: None if is_email(value) else "must be a valid email address"
 
 
@@ -102,7 +102,7 @@ def is_email(value: str) -> bool:
     return len(value) <= MAX_EMAIL and normalize_email(value) is not None
 
 
-def _phone(_field: Field, setting: Setting) -> ValueCheck:
+def _phone(_field: Field, setting: FormSetting) -> ValueCheck:
     def check(value: str) -> str | None:
         fits = len(value) <= MAX_PHONE and normalize_phone(value, setting.country)
         return None if fits else "must be a valid phone number"
@@ -110,20 +110,20 @@ def _phone(_field: Field, setting: Setting) -> ValueCheck:
     return check
 
 
-def _date(_field: Field, _setting: Setting) -> ValueCheck:
+def _date(_field: Field, _setting: FormSetting) -> ValueCheck:
     return lambda value: None if as_date(value) else "must be a date, YYYY-MM-DD"
 
 
-def _option(field_: Field, _setting: Setting) -> ValueCheck:
+def _option(field_: Field, _setting: FormSetting) -> ValueCheck:
     values = frozenset(option_values(field_.get("options")))
     return lambda value: None if value in values else "must be one of the options"
 
 
-def _box(_field: Field, _setting: Setting) -> ValueCheck:
+def _box(_field: Field, _setting: FormSetting) -> ValueCheck:
     return lambda value: None if value in ("true", "false") else 'must be "true" or "false"'
 
 
-def _rating(field_: Field, setting: Setting) -> ValueCheck:
+def _rating(field_: Field, setting: FormSetting) -> ValueCheck:
     most, within_bounds = max_rating(field_), _number(field_, setting)
 
     def check(value: str) -> str | None:
@@ -150,7 +150,7 @@ def _is_png_url(value: str) -> bool:
     return size is not None and max(size) <= MAX_SIGNATURE_SIDE
 
 
-def _upload(field_: Field, setting: Setting) -> ValueCheck:
+def _upload(field_: Field, setting: FormSetting) -> ValueCheck:
     def check(value: str) -> str | None:
         id_ = parse_id(value)
         fits = id_ is not None and setting.uploads.get(id_) == field_.get("key")

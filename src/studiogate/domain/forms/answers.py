@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from studiogate.domain.forms.answer_checks import CHECKS, Field, Setting, shape_fault
+from studiogate.domain.forms.answer_checks import CHECKS, Field, FormSetting, shape_fault
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.visibility import Answers, given_values, visible_keys
 from studiogate.domain.ids import lower_ids
@@ -25,7 +25,7 @@ class Consent(NamedTuple):
     text_sha256: str
 
 
-class Judgement(NamedTuple):
+class AnswersJudgement(NamedTuple):
     """The answers to visible fields, every fault in what was sent, the consents given and the uploads referenced."""
 
     data: dict[str, object]
@@ -34,7 +34,7 @@ class Judgement(NamedTuple):
     upload_ids: list[str]
 
 
-def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgement:
+def judge(fields: Sequence[Field], answers: Answers, setting: FormSetting) -> AnswersJudgement:
     visible = visible_keys(fields, answers)
     by_key = {str(each.get("key")): each for each in reversed(fields)}
     faults = [fault for key in answers if (fault := _misplaced(key, by_key, visible, answers[key]))]
@@ -43,7 +43,7 @@ def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgem
     for each in shown:
         faults += _faults_of(each, answers, setting)
     data = {key: _stored(by_key[key], answer) for key, answer in answers.items() if key in visible}
-    return Judgement(data, faults, _consents(shown, answers), named_uploads(shown, answers))
+    return AnswersJudgement(data, faults, _consents(shown, answers), named_uploads(shown, answers))
 
 
 def _stored(field: Field, answer: object) -> object:
@@ -82,7 +82,7 @@ def _misplaced(key: str, by_key: Mapping[str, Field], visible: frozenset[str], a
     return Fault((*DATA, key), "hidden_field", "This field is hidden for these answers")
 
 
-def _faults_of(field: Field, answers: Answers, setting: Setting) -> list[Fault]:
+def _faults_of(field: Field, answers: Answers, setting: FormSetting) -> list[Fault]:
     key, kind = str(field.get("key")), str(field.get("type"))
     answer = answers.get(key)
     if key in answers:

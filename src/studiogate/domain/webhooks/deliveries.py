@@ -81,20 +81,20 @@ class Attempted:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeliveryVerdict:
     status: Literal["pending", "succeeded", "failed"]
     delay: timedelta = timedelta(0)
 
 
-def judge(attempted: Attempted, attempts_before: int) -> Verdict:
+def judge(attempted: Attempted, attempts_before: int) -> DeliveryVerdict:
     """Return the status of the delivery after this attempt, and the delay until the next one."""
     if attempted.succeeded:
-        return Verdict("succeeded")
+        return DeliveryVerdict("succeeded")
     if attempted.status == GONE or attempts_before + 1 >= len(DELAYS):
-        return Verdict("failed")
+        return DeliveryVerdict("failed")
     scheduled = DELAYS[attempts_before + 1] * (1 + random.uniform(0, JITTER))  # noqa: S311 # nosec B311 # no secret
     asked = retry_after(attempted.retry_after, attempted.started_at)
-    return Verdict("pending", max(scheduled, asked))
+    return DeliveryVerdict("pending", max(scheduled, asked))
 
 
 def retry_after(value: str | None, now: datetime) -> timedelta:

@@ -123,7 +123,7 @@ class _Batch:
         self.access = shared_access(requests)
         self._outcomes: dict[int, BatchOutcome] = {}
         self._first: dict[tuple[str, str], int] = {}  # the first request with each key that is stored
-        self._answers: list[idempotency.Answer] = []
+        self._answers: list[idempotency.StoredAnswer] = []
 
     async def execute(self) -> list[BatchOutcome]:
         self._locked = await lock.lock_batch(self.connection, self.access, [_claim(each) for each in self.requests])

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, Actor
 from studiogate.domain.forms import states
-from studiogate.domain.forms.answer_checks import Setting
-from studiogate.domain.forms.answers import Judgement, judge, named_uploads
+from studiogate.domain.forms.answer_checks import FormSetting
+from studiogate.domain.forms.answers import AnswersJudgement, judge, named_uploads
 from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.forms.upload_limits import file_keys, too_many_files
 from studiogate.domain.ids import parse_id
@@ -122,11 +122,11 @@ async def answer_faults(
 
 async def _judge(
     connection: Connection, access: Access, form: FormSituation, answers: Mapping[str, object]
-) -> Judgement:
+) -> AnswersJudgement:
     too_many = too_many_files(form.fields, answers)
     named = [] if too_many else [each for each in named_uploads(form.fields, answers) if parse_id(each)]
     uploads = await storage.waiting_uploads(connection, access, form.id, named) if named else {}
-    judgement = judge(form.fields, answers, Setting(form.country, uploads))
+    judgement = judge(form.fields, answers, FormSetting(form.country, uploads))
     if too_many is None:
         return judgement
     # The files were not looked up, so the faults found about them are meaningless.

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.webhooks.deliveries import FAILING_SLOWS, LEASE, Attempted, Verdict
+from studiogate.domain.webhooks.deliveries import FAILING_SLOWS, LEASE, Attempted, DeliveryVerdict
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import EVENT
@@ -86,7 +86,7 @@ class Claimed:
 class Settled:
     claimed: Claimed
     attempted: Attempted
-    verdict: Verdict
+    verdict: DeliveryVerdict
 
 
 async def claim(
