@@ -41,6 +41,12 @@ _.retryable
 _.signature_purpose
 _.step_index
 _.tagline
+_.image_url
+_.latitude
+_.longitude
+_.line1
+_.line2
+_.postal_code
 _.utm_campaign
 _.utm_content
 _.utm_id

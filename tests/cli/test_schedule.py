@@ -1,7 +1,9 @@
 """A studio and its schedule set up by commands alone: studio, location, room, class type, instructor, class, series."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -10,6 +12,7 @@ import pytest
 from tests.cli import test_staff
 from tests.cli.test_staff import CommandLine, CommandOutput
 from tests.support.clock_changes import day_of_hours
+from tests.support.pictures import drawn
 
 url, command_line = test_staff.url, test_staff.command_line
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -225,3 +228,42 @@ def test_a_week_is_copied(desk: Desk) -> None:
     assert said.out == "0 classes created.\n1 skipped: is there already.\n"
     said = desk.type(*copy[:-1], day(7))
     assert (said.status, "target must be in another week" in said.err) == (1, True)
+
+
+# What listings show
+
+PLACE = ("--line1", "Torstraße 1", "--line2", "Hof", "--postal-code", "10119", "--country", "DE")
+POINT = ("--latitude", "-52.5", "--longitude", "-13.25", "--phone", "030 901820")
+
+
+def test_a_location_has_an_address(desk: Desk) -> None:
+    location = desk.location()
+    desk.json("location", "change", location, *PLACE, *POINT)
+    columns = "line1, line2, postal_code, country, latitude, longitude, phone"
+    stored = f"select row({columns})::text from locations where studio_id = $1"
+    assert desk.look(stored) == '("Torstraße 1",Hof,10119,DE,-52.5,-13.25,+4930901820)'
+    desk.json("location", "change", location, "--clear", "line2", "--clear", "postal-code", "--clear", "latitude")
+    assert desk.look(stored) == '("Torstraße 1",,,DE,,-13.25,+4930901820)'
+    for wrong in (("--latitude", "90.5"), ("--longitude", "nan"), ("--country", "Germany"), ("--phone", "1")):
+        said = desk.type("location", "change", location, *wrong)
+        assert (said.status, wrong[0][2:] in said.err) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["class-type", "instructor"])
+def test_a_picture_is_stored_and_removed(desk: Desk, kind: str, tmp_path: Path) -> None:
+    row = desk.json(kind, "create", "--name", "X")["id"]
+    file, data = tmp_path / "picture", ("--data", tmp_path / "data")
+    file.write_bytes(drawn("PNG"))
+    url = desk.json(kind, "picture", row, file, *data)["image_url"]
+    (kept,) = (path for path in (tmp_path / "data" / "uploads" / desk.id).rglob("*.jpg"))
+    assert urlsplit(url).path == f"/media/{desk.id}/{kept.name}"
+    table = kind.replace("-", "_") + "s"
+    assert desk.look(f"select picture from {table} where studio_id = $1") == kept.name
+    file.write_bytes(b"no picture")
+    said = desk.type(kind, "picture", row, file, *data)
+    assert (said.status, "is not a JPEG, PNG or WebP image" in said.err) == (1, True)
+    assert desk.type(kind, "picture", row, *data).status == 2
+    assert desk.type(kind, "picture", row, file, "--remove", *data).status == 2
+    assert desk.type(kind, "picture", uuid4(), "--remove", *data).status == 1
+    assert desk.json(kind, "picture", row, "--remove", *data) == {"id": row, "image_url": None}
+    assert desk.look(f"select picture from {table} where studio_id = $1") is None

@@ -16,7 +16,7 @@ import studiogate
 from tests.cli import test_staff
 from tests.cli.test_staff import CommandLine
 from tests.support.live_server import serving
-from tests.support.pictures import png
+from tests.support.pictures import drawn, png
 from tests.support.webhook_studio import ALLOW_LOOPBACK
 
 url, command_line = test_staff.url, test_staff.command_line
@@ -74,6 +74,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "classes.csv").write_text(in_the_future(schedule))
     (tmp_path / "clients.csv").write_text(clients)
     (tmp_path / "logo.png").write_bytes(png(64, 64))
+    (tmp_path / "yoga.jpg").write_bytes(drawn("JPEG", (1600, 900)))
+    (tmp_path / "ida.png").write_bytes(drawn("PNG"))
     return tmp_path
 
 

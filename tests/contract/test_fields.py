@@ -75,6 +75,16 @@ def test_every_wire_column_touches_the_row(table: str, resource: Resource) -> No
     assert columns_of("touch", table) == wire - {"id", "name", "updated_at"}
 
 
+@pytest.mark.parametrize("table", ["locations", "rooms", "class_types", "instructors", "products", "prices"])
+def test_every_change_touches_what_listings_show(table: str) -> None:
+    """Whatever the column, so that a new one cannot be forgotten. A row is touched from its first moment on."""
+    found = re.search(rf"CREATE TRIGGER touch BEFORE UPDATE ON public\.{table} FOR EACH ROW EXECUTE .*", SCHEMA)
+    assert found
+    columns = re.search(rf"CREATE TABLE public\.{table} \((.*?)\n\);", SCHEMA, re.DOTALL)
+    assert columns
+    assert "updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL" in columns[1]
+
+
 def test_what_was_erased_stays_erased() -> None:
     body = re.search(r"FUNCTION public\.keep_erased\(\).*?\$\$(.*?)\$\$", SCHEMA, re.DOTALL)
     assert body

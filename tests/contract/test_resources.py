@@ -24,6 +24,7 @@ from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key, seed_studio
 from tests.support.specification import (
     ACTOR,
+    ADDRESS,
     CONDITIONAL_RULE,
     FORM_FIELD,
     LATE_FEE,
@@ -109,6 +110,7 @@ TYPES: Mapping[str, tuple[Any, str]] = {
     "array": (lambda value: isinstance(value, list), "array"),
     "strings": (lambda value: all(isinstance(each, str) for each in value), "array"),
     "any": (lambda _value: True, "any"),
+    "address": (_is_part(ADDRESS), "object"),
     "prices": (_are_parts(PRICE), "array"),
     "late_fee": (_is_part(LATE_FEE), "object"),
     "policy": (_is_part(POLICY), "object"),
@@ -141,6 +143,7 @@ def test_the_check_of_the_check() -> None:
     assert not _is_part(LATE_FEE)({**fee, "object": "late_fee"})
     assert not _are_parts(LATE_FEE)([fee, {}])
     room = {"id": str(uuid4()), "object": "room", "location_id": str(uuid4()), "name": "a", "capacity": 1}
+    room["updated_at"] = "2026-10-01T00:00:00+00:00"
     assert faults_of({**room, "active": True}, RESOURCES["room"]) == []
     assert faults_of(room, RESOURCES["room"]) == ["active is missing"]
     assert faults_of({**room, "active": None}, RESOURCES["room"]) == ["active is null"]
@@ -180,6 +183,7 @@ def test_the_document_describes_it(resource: str) -> None:
 
 
 PARTS = {
+    "Address": ADDRESS,
     "Price": PRICE,
     "MutationResult": MUTATION_RESULT,
     "LateFee": LATE_FEE,
@@ -248,6 +252,10 @@ async def log_of_everything(api: PartnerApi, studio: Studio) -> None:
 async def test_every_read_answers_by_the_tables(studio_api: PartnerApi) -> None:
     """Each list, and each row of it by its id; for keys with and without locations."""
     studio = await seed_studio(studio_api.connection)
+    address = "line1 = '155 Bedford Avenue', country = 'US', latitude = 40.7, longitude = -74, phone = '+12125550123'"
+    await studio_api.connection.execute(f"update locations set {address} where is_primary")
+    for table in ("class_types", "instructors"):
+        await studio_api.connection.execute(f"update {table} set picture = '{'5f0c2e9a' * 4}.jpg'")
     seen = Seen()
     deliveries = f"/webhook-endpoints/{studio.first('endpoint')}/deliveries"
     tried = await ask(studio_api.app, "GET", deliveries, await issue_key(studio_api.connection, studio))

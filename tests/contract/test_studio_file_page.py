@@ -30,9 +30,9 @@ def table(title: str) -> dict[str, list[str]]:
 def test_every_field_is_described(title: str) -> None:
     section: Section = TITLES[title]
     described = table(title)
-    assert list(described) == [member.name for member in section.fields]
+    assert list(described) == [".".join(section.place(member.name)) for member in section.fields]
     for member in section.fields:
-        type_, new_row, values, *_ = described[member.name]
+        type_, new_row, values, *_ = described[".".join(section.place(member.name))]
         assert (new_row == "required") == member.required, member.name
         shape = SHAPES[member.read]
         for value in shape.get("enum", ()):

@@ -102,8 +102,11 @@ def test_what_the_schema_refuses_nobody_imports(data: st.DataObject) -> None:
     own = EVERY_SECTION.get(section, STUDIO)
     member = data.draw(st.sampled_from(own.fields))
     wrong = data.draw(st.sampled_from([[[]], {"a": []}, True, 1.25, -5, "\x00", ["x", 5]]))
-    changed = {**row, member.name: wrong}
-    shape = schema_of(section)["properties"][member.name]
+    shape, *outer = schema_of(section), *own.place(member.name)[:-1]
+    for name in own.place(member.name):
+        shape = shape["properties"][name]
+    inner = {member.name: wrong}
+    changed = {**row, **({outer[0]: inner} if outer else inner)}
     if jsonschema.Draft202012Validator(shape).is_valid(wrong):
         return
     assert not accepts(section, changed)

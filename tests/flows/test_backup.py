@@ -103,6 +103,20 @@ async def test_everything_comes_back(full: Installation, empty: Connection, tmp_
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+async def test_pictures_come_back(full: Installation, empty: Connection, tmp_path: Path) -> None:
+    name = f"{'0' * 32}.jpg"
+    studio = await full.connection.fetchval("select studio_id from studios order by slug limit 1")
+    await full.connection.execute("update instructors set picture = $2 where studio_id = $1", studio, name)
+    full.folder.store(studio, name, b"picture")
+    full.folder.keep(studio, name)
+    content, archive = await backed_up(full)
+    assert (content.uploads, content.missing) == (5, [])
+    await restored(empty, tmp_path / "new", archive)
+    assert UploadFolder(tmp_path / "new").kept(studio, name).read_bytes() == b"picture"
+    full.folder.remove(studio, name)
+    assert (await backed_up(full))[0].missing == [f"{studio}/{name}"]
+
+
 async def test_every_table_is_in_it(connection: Connection) -> None:
     found = {table.name for table in await rows.tables(connection)}
     statement = "select array_agg(tablename::text) from pg_tables where schemaname = 'public'"

@@ -88,6 +88,7 @@ FLOWS = {
     "schedule.locations.change": Permission.SCHEDULE,
     "schedule.locations.create": Permission.SCHEDULE,
     "schedule.locations.deactivate": Permission.SCHEDULE,
+    "schedule.pictures.change": Permission.SCHEDULE,
     "schedule.rooms.change": Permission.SCHEDULE,
     "schedule.rooms.create": Permission.SCHEDULE,
     "schedule.rooms.deactivate": Permission.SCHEDULE,

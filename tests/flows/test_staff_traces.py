@@ -110,6 +110,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "schedule.locations.change": ({"location.change"}, {"class.updated"}),
     "schedule.locations.create": ({"location.create"}, set()),
     "schedule.locations.deactivate": ({"location.deactivate"}, set()),
+    "schedule.pictures.change": ({"class_type.picture"}, set()),
     "schedule.rooms.change": ({"room.change", "room.spots"}, set()),
     "schedule.rooms.create": ({"room.create", "room.spots"}, set()),
     "schedule.rooms.deactivate": ({"room.deactivate"}, set()),
@@ -275,6 +276,7 @@ LIMITED: dict[str, tuple[str, str | None]] = {
     "schedule.locations.change": HERE_ONLY,
     "schedule.locations.create": NOT_IN_PART,
     "schedule.locations.deactivate": HERE_ONLY,
+    "schedule.pictures.change": ("permission_denied", None),  # likewise
     "schedule.rooms.change": HERE_ONLY,
     "schedule.rooms.create": UNNAMED,
     "schedule.rooms.deactivate": HERE_ONLY,

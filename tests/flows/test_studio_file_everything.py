@@ -53,6 +53,8 @@ NOT_KEPT = {
     "classes.series_revision": "counted within the installation; a new class has the revision of its series",
     "form_submissions.page_key": "recognizes a page that is sent twice",
     "form_uploads.stored_name": "the name on the disk",
+    "pictures.created_at": "when the picture came to this installation",
+    "pictures.unused_since": "a picture that no row has is not in the file",
     "forms.completed_version": "whether the definition was completed",
     "studio_logos.name": "computed from the image",
 }

@@ -54,7 +54,8 @@ def without_revisions(row: Any) -> Any:
 
 # What every member of the file becomes where it is null, for rows of the small studio.
 CLEARED: dict[str, dict[str, Any]] = {
-    "locations": {"city": "", "state": "", "timezone": "America/New_York", "active": True, "policy": {}},
+    "locations": {"city": "", "state": "", "timezone": "America/New_York", "active": True, "policy": {}}
+    | {"address": None, "latitude": None, "longitude": None, "phone": None},
     "rooms": {"active": True},
     "class_types": {"description": None, "beginner_safe": None, "recovery": None, "active": True, "policy": {}},
     "instructors": {"tagline": "", "tags": [], "active": True},
@@ -89,6 +90,46 @@ async def test_one_field_of_a_row_changes_nothing_else(connection: Connection) -
     await load_well(connection, patch(members=[{"id": before["id"], "first_name": "New"}]))
     after = (await document(connection))["members"][0]
     assert after == before | {"first_name": "New", "revision": before["revision"] + 1}
+
+
+async def test_the_members_of_an_address_are_patched_one_by_one(connection: Connection) -> None:
+    await load_well(connection, small_studio())
+    row: Document = {"id": uid("north", "location", 0)}
+
+    async def address(given: Any) -> Any:
+        await load_well(connection, patch(locations=[row | {"address": given}]))
+        found = next(each for each in (await document(connection))["locations"] if each["id"] == row["id"])
+        return found["address"]
+
+    whole = {"line1": "1 Main Street", "line2": "Rear", "postal_code": "07302", "country": "US"}
+    assert await address(whole) == whole
+    assert await address({}) == whole
+    assert await address({"line2": None}) == whole | {"line2": None}
+    assert await address({"line1": "2 Main Street"}) == whole | {"line1": "2 Main Street", "line2": None}
+    assert await address(None) is None
+    assert await address({"country": "CA"}) == dict.fromkeys(whole) | {"country": "CA"}
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"address": "1 Main Street"}, "address"),
+        ({"address": {"city": "Brooklyn"}}, "address.city"),
+        ({"address": {"line1": 5}}, "address.line1"),
+        ({"address": {"line1": ""}}, "address.line1"),
+        ({"address": {"country": "Germany"}}, "address.country"),
+        ({"line1": "1 Main Street"}, "line1"),
+        ({"latitude": 90.1}, "latitude"),
+        ({"latitude": "40.7"}, "latitude"),
+        ({"longitude": -180.5}, "longitude"),
+        ({"longitude": True}, "longitude"),
+        ({"phone": "not a number"}, "phone"),
+    ],
+)
+async def test_wrong_addresses_are_faults(connection: Connection, given: Document, place: str) -> None:
+    await load_well(connection, small_studio())
+    outcome = await load(connection, patch(locations=[{"id": uid("north", "location", 0)} | given]))
+    assert places(outcome) == [f"locations[0].{place}"]
 
 
 async def test_a_studio_is_patched_too(connection: Connection) -> None:

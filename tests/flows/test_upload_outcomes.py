@@ -181,8 +181,8 @@ async def test_a_row_that_is_forgotten_in_the_meantime_is_no_missing_file(servic
     assert (await service.by_api("soon-to-be-forgotten")).status_code == 201
     row = (await service.rows())[0]
     async with service.runtime.database.connection() as connection:
-        page = await uploads.page_of_files(connection, operator_access(row["studio_id"]), None, 10)
-        assert page == [(row["id"], row["stored_name"])]
+        page = await uploads.page_of_files(connection, operator_access(row["studio_id"]), "", 10)
+        assert page == [row["stored_name"]]
         await connection.execute("delete from form_uploads")
         service.folder.remove(row["studio_id"], row["stored_name"])
         assert await doctor.missing_files(connection, operator_access(row["studio_id"]), service.folder, page) == []

@@ -354,13 +354,20 @@ async def explain(
 
 
 async def test_the_schedule(large: Large) -> None:
-    found = await explain(large, "locations", studio.list_locations, large.locations[1])
-    room = await large.row("rooms")
-    for location in (None, large.locations[0]):
-        found += await explain(large, "rooms", schedule.list_rooms, room["id"], location)
-    found += await explain(large, "class types", schedule.list_class_types, (await large.row("class_types"))["id"])
+    room, class_type = await large.row("rooms"), await large.row("class_types")
     instructor = await large.row("instructors", "active")
-    found += await explain(large, "instructors", schedule.list_instructors, instructor["id"])
+    found = []
+    for since in (None, LATELY, LONG_AGO):
+        changes = since is not None
+        found += await explain(large, "locations", studio.list_locations, large.locations[1], since, changes=changes)
+        for location in (None, large.locations[0]):
+            found += await explain(large, "rooms", schedule.list_rooms, room["id"], location, since, changes=changes)
+        found += await explain(
+            large, "class types", schedule.list_class_types, class_type["id"], since, changes=changes
+        )
+        found += await explain(
+            large, "instructors", schedule.list_instructors, instructor["id"], since, changes=changes
+        )
     chosen = await large.row("classes", "room_id is not null and spot_selection_mode is not null", "start_time")
     spot = await large.recorder.connection.fetchval("select id from room_spots where room_id = $1", chosen["room_id"])
     found += await explain(large, "spots", schedule.list_spots, spot, chosen["id"])

@@ -1,8 +1,12 @@
-"""Minimal image files of several formats, built by hand."""
+"""Minimal image files of several formats, built by hand, and a picture with something in it."""
 
 import base64
+import io
 import struct
 import zlib
+from typing import Any
+
+from PIL import Image
 
 
 def chunk(kind: bytes, body: bytes) -> bytes:
@@ -14,6 +18,13 @@ def png(width: int = 2, height: int = 2, extra: bytes = b"") -> bytes:
     pixels = zlib.compress(b"\0\0\0" * 2)
     end = chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + chunk(b"IDAT", pixels) + end
+
+
+def drawn(format_: str = "JPEG", size: tuple[int, int] = (300, 300), mode: str = "RGB", **options: Any) -> bytes:
+    """Return a picture that can be decoded."""
+    file = io.BytesIO()
+    Image.linear_gradient("L").resize(size).convert(mode).save(file, format_, **options)
+    return file.getvalue()
 
 
 def png_url(image: bytes | None = None) -> str:

@@ -25,6 +25,15 @@ PRICE = _fields(
     """
 )
 
+ADDRESS = _fields(
+    """
+    line1           string?
+    line2           string?
+    postal_code     string?
+    country         string?
+    """
+)
+
 RESOURCES: Mapping[str, Fields] = {
     "studio": _fields(
         """
@@ -45,6 +54,11 @@ RESOURCES: Mapping[str, Fields] = {
         timezone        string
         active          boolean
         is_primary      boolean
+        address         address?
+        latitude        number?
+        longitude       number?
+        phone           string?
+        updated_at      instant
         """
     ),
     "room": _fields(
@@ -54,6 +68,7 @@ RESOURCES: Mapping[str, Fields] = {
         name            string
         capacity        integer
         active          boolean
+        updated_at      instant
         """
     ),
     "class_type": _fields(
@@ -63,6 +78,9 @@ RESOURCES: Mapping[str, Fields] = {
         description     string?
         beginner_safe   boolean?
         recovery        boolean?
+        active          boolean
+        image_url       string?
+        updated_at      instant
         """
     ),
     "instructor": _fields(
@@ -72,6 +90,8 @@ RESOURCES: Mapping[str, Fields] = {
         tagline         string
         tags            strings
         active          boolean
+        image_url       string?
+        updated_at      instant
         """
     ),
     "class": _fields(
@@ -120,6 +140,7 @@ RESOURCES: Mapping[str, Fields] = {
         client_visible  boolean
         credits_granted integer?
         prices          prices
+        updated_at      instant
         """
     ),
     "purchase": _fields(

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from PIL import Image
+
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
+from studiogate.domain.pictures import SIZES, encoded
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import memberships, purchases
@@ -33,6 +36,7 @@ from tests.support.studio_files import Document, load, small_studio, uid, with_h
 
 SEEN = "2026-01-05T10:00:00+00:00"
 LOGO = base64.b64encode(png()).decode()
+PICTURE = encoded(Image.new("RGB", SIZES["instructor"]))
 LATER = "2031-01-05T10:00:00+00:00"
 
 
@@ -45,6 +49,10 @@ def full_file() -> Document:
         "city": "C",
         "state": "S",
         "timezone": "America/Chicago",
+        "address": {"line1": "1 Main Street", "line2": "Rear", "postal_code": "07302", "country": "US"},
+        "latitude": 40.7,
+        "longitude": -74.25,
+        "phone": "+12125550123",
         "policy": {"late_action": "none"},
     }
     document["locations"][1] |= {"active": False}
@@ -52,7 +60,8 @@ def full_file() -> Document:
     document["rooms"][1] |= {"active": False}
     document["class_types"][0] |= {"description": "D", "beginner_safe": True, "recovery": False}
     document["class_types"].append({"id": uid("north", "retired"), "name": "Retired"})
-    document["instructors"][0] |= {"tagline": "T"}
+    document["class_types"][0] |= {"picture": PICTURE.name}
+    document["instructors"][0] |= {"tagline": "T", "picture": PICTURE.name}
     document["instructors"].append({"id": uid("north", "former"), "name": "Former", "active": False})
     document["classes"][1] |= {"description": "D", "allow_waitlist": False, "visible": False}
     document["classes"][1] |= {"policy": {"promotion_grace_minutes": 5}}
@@ -111,10 +120,11 @@ class WholeStudio:
 
 
 async def make_whole_studio(connection: Connection, folder: Path) -> WholeStudio:
-    """Make the studio; its submission's file is in ``folder / "data"``."""
+    """Make the studio; its submission's file and its pictures are in ``folder / "data"``."""
     beside = folder / "first.files"
     beside.mkdir()
     (beside / uid("north", "file")).write_bytes(b"hello")
+    (beside / PICTURE.name).write_bytes(PICTURE.content)
     outcome = await load(connection, full_file(), files=FilesBeside(beside, UploadFolder(folder / "data")))
     assert outcome.faults == []
     studio = WholeStudio(connection)

@@ -110,7 +110,7 @@ class FieldOptions:
         names = option.names or ((f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,))
         info = typer.Option(
             *names,
-            help=option.help or f"{field.name.removesuffix('_id').replace('_', ' ').capitalize()}.",
+            help=option.help or field.help or f"{field.name.removesuffix('_id').replace('_', ' ').capitalize()}.",
             **{**more, **option.more},
         )
         must = field.required and not self._all_optional

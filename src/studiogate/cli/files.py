@@ -39,6 +39,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
+def read_start(path: Path, most: int) -> bytes:
+    """Read at most so many bytes of a file: one more than are allowed shows that it is too large."""
+    try:
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+
+
 @contextmanager
 def progress_bars(steps: Iterable[str], *, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Show one progress bar per step on a terminal, nothing elsewhere."""

@@ -5,6 +5,7 @@ Lists for looking up ids are declared in ``storage/operator_lists.py``."""
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
@@ -17,15 +18,24 @@ from studiogate.cli import field_options
 from studiogate.cli.commands import Call, Group, InStudio
 from studiogate.cli.context import CommandError, complaints, print_json, screen
 from studiogate.cli.field_options import FieldOption, FieldOptions, Limit, RowId, Strict, of_field, of_policy, option_id
+from studiogate.cli.files import read_start
 from studiogate.domain.fields import Values
 from studiogate.domain.names import visible_text
+from studiogate.domain.pictures import ALLOWED, MAX_BYTES, SIZES
 from studiogate.domain.schedule.fields import CLASS_TYPE, INSTRUCTOR, LOCATION, ROOM
 from studiogate.domain.staff_input import Fields
-from studiogate.flows.schedule import class_types, closures, instructors, locations, rooms, series
+from studiogate.flows.schedule import class_types, closures, instructors, locations, pictures, rooms, series
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage import operator_lists as storage
+from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Record
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.web.public_address import known_address
 
+PictureFile = Annotated[
+    Path | None, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help=f"{ALLOWED[0].upper()}{ALLOWED[1:]}.")
+]
+RemovePicture = Annotated[bool, typer.Option("--remove", help="Remove the picture.")]
 # The option of each filter.
 FILTERS = {
     "class": Annotated[UUID | None, option_id("Only of this class.", "--class")],
@@ -145,6 +155,27 @@ def row_commands(text: str, kind: Kind) -> Group:
     return group
 
 
+def add_picture(group: Group, word: str) -> None:
+    """Give a group the command that stores the picture of a row."""
+    kind, size = word.replace(" ", "_"), SIZES[word.replace(" ", "_")]
+    shape = f"a JPEG of {size.width} x {size.height} pixels, cut out around the centre"
+    text = f"Store the picture of a row, or remove it. Partners get its address as `image_url`: {shape}."
+
+    @group.command("picture", help=text)
+    def picture(call: InStudio, row_id: RowId, file: PictureFile = None, remove: RemovePicture = False) -> None:
+        if (file is None) != remove:
+            raise typer.BadParameter("Name an image FILE, or --remove.")
+        subject, url = Subject(kind, row_id), None
+        if file is None:
+            call.act(word, row_id, lambda c, a: pictures.change(c, a, subject, None))
+        else:
+            content, folder = read_start(file, MAX_BYTES + 1), UploadFolder(call.settings.data_dir)
+            path = call.act(word, row_id, lambda c, a: pictures.upload(c, a, folder, subject, content))
+            url = known_address(call.settings) + path
+        shown = "The picture is removed." if url is None else f"The picture is stored: {url}"
+        call.show({"id": str(row_id), "image_url": url}, shown)
+
+
 def print_saved(
     call: Call, saved: Saved | series.SavedSeries | closures.SavedClosure, text: str, after: str = "", **more: object
 ) -> None:
@@ -233,6 +264,7 @@ class_type = row_commands(
         "Change the given fields of a class type. A new policy also applies to its classes to come.",
     ),
 )
+add_picture(class_type, "class type")
 
 instructor = row_commands(
     "The people who teach: create, change, deactivate, list.",
@@ -250,3 +282,4 @@ instructor = row_commands(
         "Change the given fields of an instructor. --tag names all tags.",
     ),
 )
+add_picture(instructor, "instructor")

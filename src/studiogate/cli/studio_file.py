@@ -95,7 +95,7 @@ def export(call: InStudio, output: Output = None) -> None:
     with written(output) as write:
         call.read(lambda connection, _access: studio_file.export_studio(connection, str(call.studio), write, files))
     if call.as_json and files is not None:
-        print_json({"file": str(output), "missing_uploads": [str(each) for each in files.lost]})
+        print_json({"file": str(output), "missing_uploads": files.lost})
     for upload_id in files.lost if files else ():
         complaints.print(f"warning: the file of upload {upload_id} is lost; its row is in the export.", soft_wrap=True)
 

@@ -9,6 +9,7 @@ import typer
 from studiogate.cli.commands import Call, Group, InStudio, carried_out
 from studiogate.cli.context import CommandError, operator_of, print_json, screen
 from studiogate.cli.field_options import FieldOptions, Limit, Strict, of_field, of_policy
+from studiogate.cli.files import read_start
 from studiogate.cli.rows import print_rows, print_saved, table_of
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
@@ -95,7 +96,7 @@ def logo(
     """Store a studio's logo, or remove it. Hosted forms show it, and partners get its address as `logo_url`."""
     if (file is None) != remove:
         raise typer.BadParameter("Name an image FILE, or --remove.")
-    content = b"" if file is None else _content(file)
+    content = b"" if file is None else read_start(file, MAX_BYTES + 1)
     if file is not None and isinstance(fault := read_logo(content), LogoFault):
         raise CommandError(f"{file} {fault.reason}. Use {ALLOWED}.")
     if file is None:
@@ -106,15 +107,6 @@ def logo(
     path = call.act_in_studio("studio", lambda c, a: studio_flow.store_logo(c, a, content))
     url = known_address(call.settings) + path
     call.show({"studio": call.studio, "logo_url": url}, f"The logo is stored: {url}")
-
-
-def _content(file: Path) -> bytes:
-    """Read a file; if it is too large, read only enough to detect that."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
 
 
 @mails.command("list")

@@ -30,8 +30,8 @@ DEFAULT_SEED = 1
 
 
 def demo_files(seed: int = DEFAULT_SEED) -> dict[str, bytes]:
-    """The files of the studio's submissions by their ids."""
-    return upload_contents(Seed(seed))
+    """The files of the studio's submissions by their ids, and its pictures by their names."""
+    return upload_contents(Seed(seed)) | studio.picture_contents(Seed(seed))
 
 
 def demo_studio_file(now: datetime, seed: int = DEFAULT_SEED) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from studiogate.demo.pictures import picture_of
 from studiogate.demo.seed import Seed, sections
 from studiogate.domain.staff import Role
 
@@ -120,6 +121,7 @@ def class_type_rows(seed: Seed) -> list[dict[str, object]]:
         {
             "id": seed.uuid("class_type", kind["key"]),
             **{name: kind[name] for name in ("name", "description", "beginner_safe", "recovery")},
+            "picture": picture_of(seed, "class_type", kind["key"]).name,
             "policy": class_type_policy(seed, kind["key"]),
         }
         for kind in _PLACES["class_types"]
@@ -136,7 +138,17 @@ def class_type_policy(seed: Seed, class_type: str) -> dict[str, object] | None:
 
 def instructor_rows(seed: Seed) -> list[dict[str, object]]:
     known = ({"active": True, **each, "tags": list(each["tags"])} for each in _PLACES["instructors"])
-    return [{"id": seed.uuid("instructor", each.pop("key"))} | each for each in known]
+    rows = ((each.pop("key"), each) for each in known)
+    return [
+        {"id": seed.uuid("instructor", key), **row, "picture": picture_of(seed, "instructor", key).name}
+        for key, row in rows
+    ]
+
+
+def picture_contents(seed: Seed) -> dict[str, bytes]:
+    """The pictures by their names."""
+    kinds = (("class_type", _PLACES["class_types"]), ("instructor", _PLACES["instructors"]))
+    return dict(picture_of(seed, kind, each["key"]) for kind, rows in kinds for each in rows)
 
 
 def product_rows(seed: Seed) -> list[dict[str, object]]:

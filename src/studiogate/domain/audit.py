@@ -4,6 +4,7 @@ The log outlives the data that it is about, so nothing identifies a person: a ma
 
 from collections.abc import Iterable, Mapping
 
+from studiogate.domain.fields.schedule import LOCATIONS
 from studiogate.domain.json_values import same_json
 from studiogate.domain.studio_file.sections import EVERY_SECTION
 
@@ -17,6 +18,8 @@ PERSONAL = frozenset(field.name for section in EVERY_SECTION.values() for field 
 }
 # ``name`` is personal only where it names a person.
 KINDS_OF_PEOPLE = frozenset({"member", "lead", "submission", "staff_account"})
+# The telephone number and the address of a place are no person's.
+OF_PLACES = frozenset(field.name for field in LOCATIONS.fields if not field.personal)
 # Columns that change with every write, or repeat others.
 IGNORED = frozenset({"studio_id", "id", "created_at", "updated_at", "revision", "state_version"})
 SECRET = frozenset(
@@ -44,6 +47,8 @@ def is_recorded(name: str) -> bool:
 
 def is_masked(kind: str, name: str) -> bool:
     """Return whether the values of a field are personal."""
+    if kind == "location" and name in OF_PLACES:
+        return False
     return name in PERSONAL and (name != "name" or kind in KINDS_OF_PEOPLE)
 
 

@@ -7,3 +7,4 @@ MAIL_DAYS = 7  # mails that were sent or given up
 FORM_TOKEN_DAYS = 2
 IDEMPOTENCY_KEY_HOURS = 24  # from the completion of the first request
 WAITING_UPLOAD_HOURS = 24  # files that no submission has named
+UNUSED_PICTURE_HOURS = 24  # pictures that no class type and no instructor has any more

@@ -1,7 +1,8 @@
 """Backup and restore of an installation: all rows, uploaded files and secrets, as they were at one moment.
 
 The rows are read in one snapshot. A file is there before its row and longer than it, so every row has its file, except
-where housekeeping has removed both since: such a row is left out. A restore is one transaction on an empty database."""
+where housekeeping has removed both since: such a row is left out. An unused picture stays for longer than a backup
+takes. A restore is one transaction on an empty database."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -99,7 +100,7 @@ async def _add_uploads(installation: Installation, archive: ArchiveWriter, conte
     for number, upload in enumerate(found, 1):
         if _add_upload(installation.folder, archive, upload):
             content.uploads += 1
-        elif await rows.upload_exists(installation.watching, upload):
+        elif upload.id is None or await rows.upload_exists(installation.watching, upload):
             content.missing.append(f"{upload.studio_id}/{upload.stored_name}")
         else:
             gone.append(upload.id)

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
-from uuid import UUID
 from zoneinfo import ZoneInfoNotFoundError
 
 from studiogate import clock
@@ -197,18 +196,16 @@ def _first(names: Sequence[str]) -> str:
 
 async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
     for studio_id in await housekeeping.studios_with(connection, "files"):
-        access, after = operator_access(studio_id), None
+        access, after = operator_access(studio_id), ""
         while page := await uploads.page_of_files(connection, access, after, FILES_AT_ONCE):
             for name in await missing_files(connection, access, folder, page):
                 yield name
-            after = page[-1][0]
+            after = page[-1]
 
 
-async def missing_files(
-    connection: Connection, access: Access, folder: UploadFolder, page: Sequence[tuple[UUID, str]]
-) -> list[str]:
+async def missing_files(connection: Connection, access: Access, folder: UploadFolder, page: Sequence[str]) -> list[str]:
     """Return the missing files of these uploads, except those that housekeeping has removed with their rows."""
-    missing = [name for _, name in page if not folder.has(access.studio_id, name)]
+    missing = [name for name in page if not folder.has(access.studio_id, name)]
     return sorted(await uploads.known_files(connection, access, missing)) if missing else []
 
 

@@ -14,7 +14,7 @@ from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio
 from studiogate.flows.schedule import series as series_flow
-from studiogate.storage import erasure, housekeeping
+from studiogate.storage import erasure, housekeeping, pictures, studio
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database
@@ -207,10 +207,30 @@ async def _remove_erased_files(database: Database, folder: UploadFolder, studio_
     return len(gone)
 
 
+async def forget_pictures(database: Database, folder: UploadFolder) -> int:
+    """Remove pictures that nothing has used for a day."""
+    async with database.connection() as connection:
+        due = await housekeeping.studios_with(connection, "unused pictures")
+    return await for_each_studio(due, lambda studio_id: _forget_pictures(database, folder, studio_id))
+
+
+async def _forget_pictures(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
+    """The files go before the commit: after it, somebody can store the same picture again, under the same name. An
+    import, which takes a known picture to be stored, locks the studio too."""
+    access = system_access(studio_id)
+    async with database.transaction() as connection:
+        await studio.lock_studio(connection, access)
+        names = await pictures.forget_unused(connection, access)
+        for name in names:
+            await asyncio.to_thread(folder.remove_kept, studio_id, name)
+    return len(names)
+
+
 FILE_STEPS = {
     "forgotten uploads removed": forget_uploads,
     "abandoned files settled": settle_abandoned_files,
     "files of erased people removed": remove_erased_files,
+    "unused pictures removed": forget_pictures,
 }
 STEPS: dict[str, Step] = {
     "expired waitlist entries": expire_waitlists,

@@ -1,11 +1,17 @@
 """The hosted pages: which page a request asks for, and the headers of all of them."""
 
+import asyncio
+import os
 from urllib.parse import urlencode
+from uuid import UUID
 
 from studiogate.domain.addresses import owner_of
 from studiogate.domain.forms.signed_links import LinkProblem, read_verification
+from studiogate.domain.ids import parse_id
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
+from studiogate.domain.pictures import PREFIX as PICTURE_PREFIX
+from studiogate.domain.pictures import is_picture_name
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import submit
 from studiogate.hosted import bot_protection, pages, templating
@@ -17,14 +23,15 @@ from studiogate.hosted.upload import upload
 from studiogate.runtime import Runtime
 from studiogate.storage import studio as studios
 from studiogate.storage.forms.hosted import PageStudio
+from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web import sending as security_headers
 from studiogate.web.front_end import Exchange, FrontEnd, RouteTree
 from studiogate.web.limits import Buckets, Limit
 from studiogate.web.request import READS, Request
-from studiogate.web.response import Answer, Header
+from studiogate.web.response import Answer, Header, OpenFile
 from studiogate.web.sending import CommonHeaders
 
-PREFIXES = ("/f/", LOGO_PREFIX)
+PREFIXES = ("/f/", LOGO_PREFIX, PICTURE_PREFIX)
 REASONS = {
     Code.REQUEST_TIMEOUT: NoticeReason.TIMED_OUT,
     Code.BODY_TOO_LARGE: NoticeReason.TOO_LARGE,
@@ -50,10 +57,12 @@ class HostedApp(FrontEnd[Exchange]):
         self._runtime = runtime
         self._buckets = buckets or Buckets()
         self._pages = PageCache()
+        self._uploads = UploadFolder(runtime.settings.data_dir)
         self._tree = RouteTree(
             "",
             [
                 ("GET", LOGO_PREFIX + "{studio}/{name}", self._logo),
+                ("GET", PICTURE_PREFIX + "{studio}/{name}", self._picture),
                 ("GET", "/f/{studio}/{form}", self._show),
                 ("POST", "/f/{studio}/{form}", self._post),
                 ("GET", "/f/{studio}/{form}/done", self._done),
@@ -94,7 +103,7 @@ class HostedApp(FrontEnd[Exchange]):
         match = self._tree.match(request.path)
         serve = None if match is None else match.route(request.method)
         if match is None or serve is None:
-            unknown = reading or request.path.startswith(LOGO_PREFIX)
+            unknown = reading or request.path.startswith((LOGO_PREFIX, PICTURE_PREFIX))
             return self._noticed(request, NoticeReason.UNKNOWN if unknown else NoticeReason.METHOD)
         exchange.route = match.template
         try:
@@ -111,6 +120,21 @@ class HostedApp(FrontEnd[Exchange]):
         async with self._runtime.database.connection() as connection:
             found = await studios.find_logo(connection, studio, name)
         return self._noticed(request, NoticeReason.UNKNOWN) if found is None else templating.image(found)
+
+    async def _picture(self, exchange: Exchange, studio: str, name: str) -> Answer:
+        """Serve a picture from its file, without the database: its name is a hash that only its readers know. Other
+        files have other names."""
+        request = exchange.request
+        self._count(request, bot_protection.PICTURES)
+        studio_id = parse_id(studio)
+        if studio_id is None or not is_picture_name(name):
+            return self._noticed(request, NoticeReason.UNKNOWN)
+        if name.encode() in request.headers.get(b"if-none-match", b""):
+            return Answer(304, b"", templating.of_picture(name))
+        file = await asyncio.to_thread(self._uploads.open_if_there, UUID(studio_id), name)
+        if file is None:
+            return self._noticed(request, NoticeReason.UNKNOWN)
+        return Answer(200, b"", templating.of_picture(name), OpenFile(file, os.fstat(file.fileno()).st_size))
 
     async def _show(self, exchange: Exchange, studio: str, form: str) -> Answer:
         opened = await self._open(exchange, studio, form)

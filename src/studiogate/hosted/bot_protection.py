@@ -21,6 +21,7 @@ STEPPING = Limit("form-steps", 2.0, 120)
 UPLOADING = Limit("form-uploads", 30 / 60, 40)
 # Browsers cache a logo indefinitely, so each visitor requests it once.
 LOGOS = Limit("logos", 5.0, 200)
+PICTURES = Limit("pictures", 20.0, 500)
 
 
 class Suspicion(StrEnum):

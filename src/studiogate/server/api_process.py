@@ -31,8 +31,8 @@ CONSOLE = "/console"
 
 
 class FrontEnds:
-    """All front ends at one address: hosted pages below ``/f/`` and ``/logo/``, the console below ``/console``, the
-    partner API everywhere else."""
+    """All front ends at one address: hosted pages below ``/f/``, ``/logo/`` and ``/media/``, the console below
+    ``/console``, the partner API everywhere else."""
 
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         shared = buckets or Buckets()

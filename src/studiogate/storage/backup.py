@@ -24,8 +24,10 @@ class Table(NamedTuple):
 
 
 class Upload(NamedTuple):
+    """A file; ``id`` is null for a picture."""
+
     studio_id: UUID
-    id: UUID
+    id: UUID | None
     stored_name: str
 
 
@@ -70,7 +72,10 @@ async def set_sequence(connection: Connection, name: str, value: int) -> None:
 
 
 async def uploads(connection: Connection) -> list[Upload]:
-    rows = await connection.fetch(f"select studio_id, id, stored_name from {UPLOADS} order by studio_id, id")
+    rows = await connection.fetch(
+        f"""select studio_id, id, stored_name from {UPLOADS}
+            union all select studio_id, null, name from pictures order by studio_id, id, stored_name"""
+    )
     return [Upload(*row) for row in rows]
 
 

@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 HEADER, CHECKSUMS = "backup.json", "checksums.json"
 PART_BYTES = 4 << 20
 _NAME = re.compile(
-    r"secrets/[a-z]+\.key|uploads/[0-9a-f-]+/[0-9a-f]{32}|tables/[a-z_0-9]+/[0-9]+|backup\.json|checksums\.json"
+    r"secrets/[a-z]+\.key|uploads/[0-9a-f-]+/[0-9a-f]{32}(\.jpg)?|tables/[a-z_0-9]+/[0-9]+|backup\.json|checksums\.json"
 )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,27 +16,32 @@ from studiogate.storage.paging import Filter, Resource, read_page
 from studiogate.storage.status_lists import CHANGEABLE
 
 # $2 is the permitted locations, null for an unrestricted key: a price that is limited to others is left out.
-PRICES = """
+_PERMITTED_PRICES = """
+    from prices p
+    where p.studio_id = d.studio_id and p.product_id = d.id and ($2::uuid[] is null
+        or not exists (select from price_locations o where o.studio_id = p.studio_id and o.price_id = p.id)
+        or exists (select from price_locations o where o.studio_id = p.studio_id and o.price_id = p.id
+                   and o.location_id = any($2::uuid[])))"""
+PRICES = f"""
     select coalesce(json_agg(row_to_json(priced)), '[]') from (
         select p.id, p.amount::text as amount, p.currency, p.price_type, p."interval", p."default", p.active
-        from prices p
-        where p.studio_id = d.studio_id and p.product_id = d.id and ($2::uuid[] is null
-            or not exists (select from price_locations o where o.studio_id = p.studio_id and o.price_id = p.id)
-            or exists (select from price_locations o where o.studio_id = p.studio_id and o.price_id = p.id
-                       and o.location_id = any($2::uuid[])))
+        {_PERMITTED_PRICES}
         order by p.created_at desc, p.id desc
     ) priced"""
+# A price changes its product, for those who see the price: others must not learn that it exists.
+PRODUCT_UPDATED_AT = f"greatest(d.updated_at, (select max(p.updated_at) {_PERMITTED_PRICES}))"
 
 PRODUCT = Resource(
     table="products",
     alias="d",
     columns=f"""
         d.id, 'product' as object, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,
-        ({PRICES}) as prices""",
+        ({PRICES}) as prices, {PRODUCT_UPDATED_AT} as updated_at""",
     permitted="""
         (not exists (select from product_locations o where o.studio_id = $1 and o.product_id = d.id)
          or exists (select from product_locations o where o.studio_id = $1 and o.product_id = d.id
                     and o.location_id = any({})))""",
+    updated_at=PRODUCT_UPDATED_AT,
     columns_need_locations=True,
 )
 # The product with all its prices, for its events.
@@ -54,8 +60,11 @@ PLACE_OF_PRODUCT = """(
           where p.studio_id = d.studio_id and p.product_id = d.id) o)"""
 
 
-async def list_products(connection: Connection, access: Access, page: PageRequest, active: bool) -> Page | Refusal:
-    return await read_page(connection, access, PRODUCT, page, filters=[Filter("d.active = {}", active)])
+async def list_products(
+    connection: Connection, access: Access, page: PageRequest, active: bool, updated_after: datetime | None = None
+) -> Page | Refusal:
+    filters = [Filter("d.active = {}", active)]
+    return await read_page(connection, access, PRODUCT, page, filters=filters, updated_after=updated_after)
 
 
 # The locations to which prices and their products are limited (none: they are sold everywhere), and the class types to

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from studiogate.domain import request_log, retention
 from studiogate.domain.access import Access
-from studiogate.storage import class_clock
+from studiogate.storage import class_clock, pictures
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import affected
 from studiogate.storage.schedule import series
@@ -59,12 +59,13 @@ STUDIOS: Mapping[str, str] = {
     "news": """
         select h.studio_id from event_heads h left join mail_cursors k on k.studio_id = h.studio_id
         where h.sequence > coalesce(k.sequence, 0)""",
-    "files": "select distinct studio_id from form_uploads",
+    "files": "select studio_id from form_uploads union select studio_id from pictures",
     "removed files": "select distinct studio_id from removed_files",
     "forgotten uploads": f"""
         select distinct studio_id from form_uploads
         where submission_id is null
           and created_at <= clock_timestamp() - interval '{retention.WAITING_UPLOAD_HOURS} hours'""",
+    "unused pictures": f"select distinct studio_id from pictures p where {pictures.GIVEN_UP}",
     "old keys": f"select distinct studio_id from idempotency_keys where {_OLD_KEY}",
     "old mails": f"select distinct studio_id from mails where {_OLD_MAIL}",
     "old events": f"""

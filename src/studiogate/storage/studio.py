@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,8 @@ STUDIO = """
         from studios s left join studio_logos l on l.studio_id = s.studio_id where s.studio_id = $1
     ) w"""
 
-# The same for events. They name a stored logo by its path, because they are written where the address is not known.
+# The same for events, with the path of a stored logo: readers get the service's address in front of it
+# (``web.public_address``), which is not known where events are written.
 STUDIO_ROW = Resource(
     table="""(
         select s.*, s.studio_id as id, l.name as logo from studios s
@@ -35,7 +37,11 @@ STUDIO_ROW = Resource(
 LOCATION = Resource(
     table="locations",
     alias="l",
-    columns="l.id, 'location' as object, l.name, l.city, l.state, l.timezone, l.active, l.is_primary",
+    columns="""
+        l.id, 'location' as object, l.name, l.city, l.state, l.timezone, l.active, l.is_primary,
+        case when coalesce(l.line1, l.line2, l.postal_code, l.country) is not null then (
+            select row_to_json(a) from (select l.line1, l.line2, l.postal_code, l.country) a) end as address,
+        l.latitude, l.longitude, l.phone, l.updated_at""",
     permitted="l.id = any({})",
 )
 
@@ -75,8 +81,10 @@ async def read_studio(connection: Connection, access: Access, origin: str) -> st
     return wire
 
 
-async def list_locations(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
-    return await read_page(connection, access, LOCATION, page)
+async def list_locations(
+    connection: Connection, access: Access, page: PageRequest, updated_after: datetime | None = None
+) -> Page | Refusal:
+    return await read_page(connection, access, LOCATION, page, updated_after=updated_after)
 
 
 async def find_studio(connection: Connection, slug: str) -> Record | None:

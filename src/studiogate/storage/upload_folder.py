@@ -1,4 +1,5 @@
-"""Uploaded files on disk: below the data folder, outside any web root, under random names.
+"""Uploaded files on disk: below the data folder, outside any web root, under random names, or those of
+pictures, which follow from their content.
 
 A file is written to ``incoming`` and moved to its final path after its row is committed. So a file in ``incoming`` is
 being written, or its writer has died: housekeeping then moves it to its final path if it has a row, and removes it if
@@ -71,6 +72,13 @@ class UploadFolder:
             log.error("file cannot be read", problem=error.strerror)
             raise
 
+    def open_if_there(self, studio_id: UUID, name: str) -> BinaryIO | None:
+        """Open a file that anybody may ask for; return None if there is none."""
+        for _ in range(2):  # It may be moved to its place between find and open.
+            with contextlib.suppress(FileNotFoundError):
+                return self.find(studio_id, name).open("rb")
+        return None
+
     def has(self, studio_id: UUID, name: str) -> bool:
         """Return whether a file exists, also while it is being moved."""
         kept = self.kept(studio_id, name)
@@ -99,6 +107,15 @@ class UploadFolder:
         self.make_private(target.parent)
         self.incoming(studio_id, name).replace(target)
 
+    def store(self, studio_id: UUID, name: str, content: bytes) -> None:
+        """Write a file to ``incoming`` under a name that follows from its content: a row may refer to it from here on,
+        and then it is kept. If no row does, housekeeping removes it: others may be storing the same content."""
+        with IncomingFile(self, studio_id) as file:
+            file.write(content)
+            file.finish()
+            with _reported_as_full():
+                self.incoming(studio_id, file.name).replace(self.incoming(studio_id, name))
+
     def make_private(self, folder: Path) -> None:
         """Create a private folder and those parents that are ours: ``parents=True`` would make them readable by all."""
         make_data_folder(self.data)
@@ -110,6 +127,11 @@ class UploadFolder:
     def remove(self, studio_id: UUID, name: str) -> None:
         self.kept(studio_id, name).unlink(missing_ok=True)
         self.incoming(studio_id, name).unlink(missing_ok=True)
+
+    def remove_kept(self, studio_id: UUID, name: str) -> None:
+        """Remove a file from its place, but not one with the same content that is being stored."""
+        with contextlib.suppress(OSError):
+            self.kept(studio_id, name).unlink(missing_ok=True)
 
     def abandoned(self) -> dict[UUID, list[str]]:
         """Return the files in ``incoming`` that have not been written to for a while, by studio."""

@@ -3,7 +3,10 @@
 import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
+from studiogate.domain import logos
+from studiogate.domain.pictures import PREFIX
 from studiogate.settings import Settings, make_data_folder
 
 FILE = "address"  # in the data folder, written by the process that serves
@@ -14,6 +17,15 @@ def address_of(settings: Settings, port: int | None = None) -> str:
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     return f"http://{shown_host(settings.host)}:{settings.port if port is None else port}"
+
+
+def with_absolute_pictures(wire: str, studio_id: UUID, settings: Settings) -> str:
+    """Make the addresses of pictures in resources of a studio absolute, and that of its logo in an event. Nothing else
+    matches: quotes inside JSON strings are escaped, and such a path leads to a picture wherever somebody wrote it."""
+    for member in (f'"image_url":"{PREFIX}{studio_id}/', f'"logo_url":"{logos.PREFIX}'):
+        if member in wire:
+            wire = wire.replace(member, member.replace(':"/', f':"{known_address(settings)}/'))
+    return wire
 
 
 def shown_host(host: str) -> str:

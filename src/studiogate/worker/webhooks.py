@@ -22,6 +22,7 @@ from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import Database
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.notifications import Listener
+from studiogate.web.public_address import with_absolute_pictures
 from studiogate.worker.webhook_sender import Sender
 
 PLACES_OF_AN_ENDPOINT = 12
@@ -130,7 +131,8 @@ class Deliverer:
             except SealError as error:
                 # A process of an earlier release that replaces the secret key does not know all replaced secrets.
                 log.error("webhook secret not opened", endpoint_id=str(claimed.endpoint_id), problem=str(error))
-        return await self._sender.send(claimed.url, whsecs, claimed.message_id, claimed.body, claimed.endpoint_id)
+        body = with_absolute_pictures(claimed.body, studio_id, self._runtime.settings)
+        return await self._sender.send(claimed.url, whsecs, claimed.message_id, body, claimed.endpoint_id)
 
     async def _settle(self, studio_id: UUID) -> None:
         """Record the outcomes that arrive within ``SETTLE_SECONDS`` together."""

@@ -38,6 +38,7 @@ from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
 from studiogate.flows.studio_file import Options
 from studiogate.flows.studio_file.outcome import silent
+from studiogate.storage.audit import Subject
 from tests.support.booking_studio import BookingStudio
 from tests.support.pictures import png
 from tests.support.races.killed_flow import pack
@@ -242,6 +243,12 @@ async def deactivate_room(studio: BookingStudio) -> str:
 async def change_class_type(studio: BookingStudio) -> str:
     await studio.new_class()
     return pack(studio.class_type, Given({"name": "New", "policy": {"promotion_cutoff_minutes": 5}}))
+
+
+@case("schedule.pictures.change")
+async def change_picture(studio: BookingStudio) -> str:
+    await studio.new_class()
+    return pack(Subject("class_type", studio.class_type), f"{uuid4().hex}.jpg")
 
 
 @case("schedule.class_types.deactivate")

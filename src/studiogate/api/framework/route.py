@@ -27,6 +27,7 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import Connection
 from studiogate.web.limits import Limit
+from studiogate.web.public_address import with_absolute_pictures
 from studiogate.web.request import Request
 from studiogate.web.response import Answer
 
@@ -80,7 +81,7 @@ class Caller(NamedTuple):
         """Return the resource, 304 if the caller already has it, or not_found."""
         if wire is None:
             return self.refuse(Refusal(Code.NOT_FOUND))
-        body = wire.encode()
+        body = self._written(wire)
         etag = b'W/"' + hashlib.blake2b(body, digest_size=12).hexdigest().encode() + b'"'
         # Compared weakly, as If-None-Match requires.
         known = [
@@ -91,7 +92,10 @@ class Caller(NamedTuple):
         return Answer(200, body, ((b"etag", etag),))
 
     def listed(self, page: Page | Refusal) -> Answer:
-        return self.refuse(page) if isinstance(page, Refusal) else Answer(200, page.as_json().encode())
+        return self.refuse(page) if isinstance(page, Refusal) else Answer(200, self._written(page.as_json()))
+
+    def _written(self, wire: str) -> bytes:
+        return with_absolute_pictures(wire, self.access.studio_id, self.runtime.settings).encode()
 
 
 class Judged(BaseModel):

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, Money, Uuid, Wire, list_of, operation
-from studiogate.api.framework.params import LIMIT, Boolean, Cursor, Limit, PathId
+from studiogate.api.framework.operations import LISTING, READING, Instant, Money, Uuid, Wire, list_of, operation
+from studiogate.api.framework.params import LIMIT, Boolean, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
@@ -40,14 +40,23 @@ class Product(Wire):
     client_visible: bool = Field(examples=[True])
     credits_granted: int | None = Field(examples=[10])
     prices: list[Price]
+    updated_at: Instant = Field(
+        description="The last change of the product or of one of these prices.", examples=["2026-10-01T00:00:00+00:00"]
+    )
 
 
 @routes.get("/products", **operation("List products with their prices", list_of(Product), *LISTING))
 async def list_products(
-    caller: Reader, active: Annotated[Boolean, Query()] = True, cursor: Cursor = None, limit: Limit = LIMIT
+    caller: Reader,
+    active: Annotated[Boolean, Query()] = True,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
 ) -> Answer:
-    """Active ones by default. A price that is limited to locations shows only to keys that may see one of them."""
-    return caller.listed(await caller.read(storage.list_products, PageRequest(cursor, limit), active))
+    """Active ones by default. A price that is limited to locations shows only to keys that may see one of them; its
+    changes are changes of the product."""
+    page = await caller.read(storage.list_products, PageRequest(cursor, limit), active, updated_after)
+    return caller.listed(page)
 
 
 @routes.get("/products/{product_id}", **operation("Read a product with its permitted prices", Product, *READING))

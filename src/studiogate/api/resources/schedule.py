@@ -12,6 +12,7 @@ from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, 
 from studiogate.api.framework.route import Caller, LeanRoute, faults_between, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
+from studiogate.domain.pictures import SIZES
 from studiogate.domain.refusals import Fault
 from studiogate.storage.paging import read_one
 from studiogate.storage.resources import CLASS
@@ -22,6 +23,16 @@ Reader = Annotated[Caller, needs(Scope.SCHEDULE_READ)]
 ClassStatus = Literal["scheduled", "in_progress", "completed", "cancelled"]
 LocationFilter = Annotated[Id | None, Query(description="Only at this permitted location; any other is 404.")]
 IdFilter = Annotated[Id | None, Query()]
+_SIZES = " or ".join(f"{size.width} x {size.height} ({kind.replace('_', ' ')})" for kind, size in SIZES.items())
+ImageUrl = Annotated[
+    str | None,
+    Field(
+        description=f"The absolute URL of a JPEG of {_SIZES} pixels. It changes with the picture, so both may be kept.",
+        examples=[
+            "https://studio.example/media/6d6f6e64-5c3e-5c19-9b0e-5a1f7a1d2c3b/5f0c2e9a1b7d4c385f0c2e9a1b7d4c38.jpg"
+        ],
+    ),
+]
 routes = APIRouter(route_class=LeanRoute, tags=["schedule"])
 
 
@@ -32,6 +43,7 @@ class Room(Wire):
     name: str = Field(examples=["Reformer Room"])
     capacity: int = Field(examples=[12])
     active: bool = Field(examples=[True])
+    updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
 
 
 class ClassType(Wire):
@@ -41,6 +53,9 @@ class ClassType(Wire):
     description: str | None = Field(examples=["A flowing full-body reformer class."])
     beginner_safe: bool | None = Field(examples=[True])
     recovery: bool | None = Field(examples=[False])
+    active: bool = Field(description="Whether new classes can have it; all are listed.", examples=[True])
+    image_url: ImageUrl
+    updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
 
 
 class Instructor(Wire):
@@ -52,6 +67,8 @@ class Instructor(Wire):
     tagline: str = Field(examples=["Strong, slow, steady."])
     tags: list[str] = Field(examples=[["reformer", "prenatal"]])
     active: bool = Field(description="Only active ones are listed; each can be read by its id.", examples=[True])
+    image_url: ImageUrl
+    updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
 
 
 class Class(Wire):
@@ -97,10 +114,15 @@ class ClassSpot(Wire):
 
 @routes.get("/rooms", **operation("List rooms", list_of(Room), *LISTING, *READING))
 async def list_rooms(
-    caller: Reader, location_id: LocationFilter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
+    caller: Reader,
+    location_id: LocationFilter = None,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT_WHERE_ALL_FIT,
 ) -> Answer:
     """Rooms at all permitted locations, or at one."""
-    return caller.listed(await caller.read(storage.list_rooms, PageRequest(cursor, limit), location_id))
+    page = await caller.read(storage.list_rooms, PageRequest(cursor, limit), location_id, updated_after)
+    return caller.listed(page)
 
 
 @routes.get("/rooms/{room_id}", **operation("Read a room", Room, *READING))
@@ -109,9 +131,11 @@ async def read_room(caller: Reader, room_id: PathId) -> Answer:
 
 
 @routes.get("/class-types", **operation("List class types", list_of(ClassType), *LISTING))
-async def list_class_types(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+async def list_class_types(
+    caller: Reader, updated_after: UpdatedAfter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
+) -> Answer:
     """What kinds of classes the studio offers."""
-    return caller.listed(await caller.read(storage.list_class_types, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(storage.list_class_types, PageRequest(cursor, limit), updated_after))
 
 
 @routes.get("/class-types/{class_type_id}", **operation("Read a class type", ClassType, *READING))
@@ -120,9 +144,12 @@ async def read_class_type(caller: Reader, class_type_id: PathId) -> Answer:
 
 
 @routes.get("/instructors", **operation("List active instructors", list_of(Instructor), *LISTING))
-async def list_instructors(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
-    """Instructors who are active now."""
-    return caller.listed(await caller.read(storage.list_instructors, PageRequest(cursor, limit)))
+async def list_instructors(
+    caller: Reader, updated_after: UpdatedAfter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
+) -> Answer:
+    """Instructors who are active now. One who was deactivated leaves the list: read them by their id, or follow
+    events."""
+    return caller.listed(await caller.read(storage.list_instructors, PageRequest(cursor, limit), updated_after))
 
 
 @routes.get("/instructors/{instructor_id}", **operation("Read an instructor", Instructor, *READING))

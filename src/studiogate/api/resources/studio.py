@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, Uuid, Wire, list_of, operation
-from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
+from studiogate.api.framework.operations import LISTING, READING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
@@ -32,6 +32,13 @@ class Studio(Wire):
     primary_color: str | None = Field(examples=["#2f5d50"])
 
 
+class Address(Wire):
+    line1: str | None = Field(examples=["155 Bedford Avenue"])
+    line2: str | None = Field(examples=["2nd floor"])
+    postal_code: str | None = Field(examples=["11211"])
+    country: str | None = Field(description="ISO 3166-1 alpha-2.", examples=["US"])
+
+
 class Location(Wire):
     id: Uuid = Field(examples=["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"])
     object: Literal["location"] = "location"
@@ -41,6 +48,11 @@ class Location(Wire):
     timezone: str = Field(examples=["America/New_York"])
     active: bool = Field(examples=[True])
     is_primary: bool = Field(examples=[True])
+    address: Address | None = Field(description="Null if no part of it is known; see also `city` and `state`.")
+    latitude: float | None = Field(description="WGS 84, -90 to 90.", examples=[40.7172])
+    longitude: float | None = Field(description="WGS 84, -180 to 180.", examples=[-73.9582])
+    phone: str | None = Field(description="E.164.", examples=["+17185550142"])
+    updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
 
 
 @routes.get("/studio", **operation("Read the studio", Studio))
@@ -50,9 +62,11 @@ async def read_studio(caller: Reader) -> Answer:
 
 
 @routes.get("/locations", **operation("List locations, active and inactive", list_of(Location), *LISTING))
-async def list_locations(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+async def list_locations(
+    caller: Reader, updated_after: UpdatedAfter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
+) -> Answer:
     """A restricted key sees only its permitted locations."""
-    return caller.listed(await caller.read(storage.list_locations, PageRequest(cursor, limit)))
+    return caller.listed(await caller.read(storage.list_locations, PageRequest(cursor, limit), updated_after))
 
 
 @routes.get("/locations/{location_id}", **operation("Read a location", Location, *READING))

@@ -7,7 +7,7 @@ derive from these declarations, in ``people``, ``schedule``, ``catalog``, ``form
     documents  the values that are JSON documents themselves"""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Required, TypeAlias, TypedDict, Unpack
 
 from studiogate.domain.fields import readers as v
@@ -110,13 +110,15 @@ class Rule:
 @dataclass(frozen=True, slots=True)
 class Section:
     """The stored fields of a word, in the order of a studio file. ``derived``: what the API returns in addition, so a
-    file's value is ignored. ``nested``: fields that are themselves arrays of rows."""
+    file's value is ignored. ``nested``: fields that are themselves arrays of rows. ``objects``: fields that a file has
+    together in an object, by its name; each is patched by itself."""
 
     name: str
     fields: tuple[Field, ...]
     derived: frozenset[str] = frozenset()
     rules: tuple[Rule, ...] = ()
     nested: tuple["Section", ...] = ()
+    objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     def __getitem__(self, name: str) -> Field:
         return next(each for each in self.fields if each.name == name)
@@ -126,11 +128,17 @@ class Section:
 
     @property
     def known(self) -> frozenset[str]:
-        return self.derived | {field.name for field in self.fields} | {each.name for each in self.nested}
+        """The names that a row of a file may have."""
+        names = {self.place(each.name)[0] for each in self.fields}
+        return self.derived | names | {each.name for each in self.nested}
+
+    def place(self, name: str) -> tuple[str, ...]:
+        """Return where a row of a file has a field: at its own name, or inside an object."""
+        return next(((outer, name) for outer, inner in self.objects.items() if name in inner), (name,))
 
     def bit(self, *names: str) -> int:
         """Return the bits that stand for these fields in the mask of given ones; others have none."""
-        return sum(1 << number for number, field in enumerate(self.fields) if field.name in names)
+        return sum(1 << number for number, each in enumerate(self.fields) if each.name in names)
 
 
 def section(
@@ -139,8 +147,9 @@ def section(
     derived: frozenset[str] = frozenset(),
     rules: tuple[Rule, ...] = (),
     nested: tuple[Section, ...] = (),
+    objects: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Section:
-    return Section(name, fields, derived, rules, nested)
+    return Section(name, fields, derived, rules, nested, objects or {})
 
 
 ID = required("id", v.identifier, personal=False)

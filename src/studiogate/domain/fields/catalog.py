@@ -97,6 +97,7 @@ PRODUCTS = section(
     optional("location_ids", v.identifiers, (), personal=False, staff=_staff_ids),
     optional("class_type_ids", v.identifiers, (), personal=False, staff=_staff_ids),
     *RECORD,
+    derived=frozenset({"updated_at"}),
     nested=(PRICES,),
 )
 

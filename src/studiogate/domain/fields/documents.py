@@ -13,6 +13,7 @@ from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.leads import MAX_METADATA_BYTES, metadata_too_large
 from studiogate.domain.logos import Logo, LogoFault, read_logo
 from studiogate.domain.mails import MailKind
+from studiogate.domain.pictures import NAME_PATTERN, is_picture_name
 
 MAX_DEPTH = 100
 # What is recorded of a consent, besides the key of its field.
@@ -68,6 +69,14 @@ def logo(value: object, _setting: Setting) -> Logo:
     if isinstance(found, LogoFault):
         raise wrong(f"is not accepted as a logo: the image {found.reason}")
     return found
+
+
+@shaped({"type": "string", "pattern": f"^{NAME_PATTERN}$"})
+def picture(value: object, _setting: Setting) -> str:
+    """Read the name of a picture, which lies beside the studio file."""
+    if not isinstance(value, str) or not is_picture_name(value):
+        raise wrong("must be the name of a picture as an export has it: 32 hexadecimal digits and .jpg")
+    return value
 
 
 @shaped({"type": "array"})

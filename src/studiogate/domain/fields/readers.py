@@ -134,6 +134,19 @@ def number(value: object, _setting: Setting) -> float:
         raise wrong("is too large") from None
 
 
+def degrees(most: int) -> Reader:
+    """Return a reader for an angle of at most so many degrees in either direction."""
+
+    @shaped({"type": "number", "minimum": -most, "maximum": most})
+    def read(value: object, setting: Setting) -> float:
+        angle: float = number(value, setting)
+        if not -most <= angle <= most:
+            raise wrong(f"must be a number of degrees from {-most} to {most}")
+        return angle
+
+    return read
+
+
 def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Reader:
     """Return a reader for one of the values; ``also`` maps accepted aliases to them."""
     allowed = {value: str(value) for value in values}

@@ -12,12 +12,16 @@ from studiogate.domain.fields import ID, NAME, RECORD, TEXT, Row, Rule, document
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting, shaped, wrong
 
+MAX_ADDRESS, MAX_POSTAL_CODE = 200, 20
 MAX_WEEKS_AHEAD = 52
 WEEKS_AHEAD = 8
 SPOT_SELECTION = v.one_of(("optional", "required"))
 # What a class has only because it belongs to a series.
 OF_SERIES = ("series_id", "series_date", "detached")
 POLICY = optional("policy", documents.policy, "{}", personal=False)
+PICTURE = optional("picture", documents.picture, personal=False)
+# Their address follows from the picture.
+OF_PICTURED = frozenset({"image_url", "updated_at"})
 DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAYS = {name[:length]: number for number, name in enumerate(DAY_NAMES, 1) for length in (3, len(name))}
 MAX_EVERY_WEEKS = 52
@@ -78,8 +82,17 @@ LOCATIONS = section(
     optional("timezone", v.timezone, attrgetter("timezone"), personal=False),
     optional("active", v.boolean, True, personal=False),
     optional("is_primary", v.boolean, False, personal=False),
+    optional("line1", v.name(MAX_ADDRESS, 1), personal=False, help="The first line of the address."),
+    optional("line2", v.name(MAX_ADDRESS, 1), personal=False, help="The second line of the address."),
+    optional("postal_code", v.name(MAX_POSTAL_CODE, 1), personal=False),
+    optional("country", v.country, personal=False, help="The country of the address, such as DE."),
+    optional("latitude", v.degrees(90), personal=False, help="In degrees (WGS 84), south of the equator negative."),
+    optional("longitude", v.degrees(180), personal=False, help="In degrees (WGS 84), west of Greenwich negative."),
+    optional("phone", v.phone, personal=False),
     POLICY,
     *RECORD,
+    derived=frozenset({"updated_at"}),
+    objects={"address": ("line1", "line2", "postal_code", "country")},
 )
 
 SPOTS = section(
@@ -100,6 +113,7 @@ ROOMS = section(
     required("capacity", v.whole(), personal=False),
     optional("active", v.boolean, True, personal=False),
     *RECORD,
+    derived=frozenset({"updated_at"}),
     nested=(SPOTS,),
 )
 
@@ -111,8 +125,10 @@ CLASS_TYPES = section(
     optional("beginner_safe", v.boolean, personal=False),
     optional("recovery", v.boolean, personal=False),
     optional("active", v.boolean, True, personal=False),
+    PICTURE,
     POLICY,
     *RECORD,
+    derived=OF_PICTURED,
 )
 
 INSTRUCTORS = section(
@@ -122,7 +138,9 @@ INSTRUCTORS = section(
     optional("tagline", v.text(), "", personal=False),
     optional("tags", v.texts, (), personal=False),
     optional("active", v.boolean, True, personal=False),
+    PICTURE,
     *RECORD,
+    derived=OF_PICTURED,
 )
 
 

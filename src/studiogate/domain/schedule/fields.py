@@ -60,8 +60,10 @@ STUDIO: Fields = {
 NEW_STUDIO: Fields = {**STUDIO, "test": optional("test", v.boolean, False, personal=False)}
 LOCATION: Fields = fields_of(file.LOCATIONS)
 ROOM: Fields = {**fields_of(file.ROOMS), "spots": optional("spots", _spots, (), personal=False)}
-CLASS_TYPE: Fields = fields_of(file.CLASS_TYPES)
-INSTRUCTOR: Fields = fields_of(file.INSTRUCTORS)
+# Pictures are files: see ``flows/schedule/pictures.py``.
+CLASS_TYPE: Fields = fields_of(file.CLASS_TYPES, "picture")
+INSTRUCTOR: Fields = fields_of(file.INSTRUCTORS, "picture")
+PICTURE: Fields = by_name(file.PICTURE)
 NEW_CLASS: Fields = {
     **fields_of(file.CLASSES, "status", *file.OF_SERIES),
     "location_id": required("location_id", v.identifier, personal=False),

@@ -1,6 +1,6 @@
 """Convert one element of a section into checked values in the form in which they are stored, or report its faults."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ RowFaults: TypeAlias = list[tuple[Loc, str]]
 
 # The name under which the values of a row say which fields the file gives, as a bit mask: see ``Section.bit``.
 GIVEN = "given"
+UNKNOWN = "is no member of this section"
 
 
 class RowReader:
@@ -19,9 +20,11 @@ class RowReader:
     def __init__(self, section: Section, setting: Setting) -> None:
         self.section = section
         self._setting = setting
-        self._known = section.known | {"object"}
-        self._members = {member.name: (member, 1 << number) for number, member in enumerate(section.fields)}
+        self._known = {(name,) for name in section.known - section.objects.keys() | {"object"}}
+        self._members = {section.place(field.name): (field, 1 << number) for number, field in enumerate(section.fields)}
+        self._positions = {place[0]: bit for place, (_, bit) in self._members.items()}
         self._absent = {member.name: member.absent_value(setting) for member in section.fields}
+        self._objects = section.objects
         self._rules = [(rule, section.bit(*rule.needs)) for rule in section.rules]
         self._identified = section.bit("id")
 
@@ -32,17 +35,19 @@ class RowReader:
         values: Values = self._absent.copy()
         faults: RowFaults = []
         given = 0
-        for name, value in row.items():
-            if name not in self._members:
-                faults += [] if name in self._known else [((name,), "is no member of this section")]
+        for place, value in self._flat(row):
+            if place not in self._members:
+                unknown = "must be an object" if place[0] in self._objects and len(place) == 1 else UNKNOWN
+                faults += [] if place in self._known else [(place, unknown)]
                 continue
-            member, bit = self._members[name]
+            member, bit = self._members[place]
+            name = member.name
             given |= bit
             try:
                 values[name] = member.null_value(self._setting) if value is None else member.read(value, self._setting)
             except WrongValueError as wrong:
                 del values[name]
-                faults += [((name, *loc), message) for loc, message in wrong.faults]
+                faults += [((*place, *loc), message) for loc, message in wrong.faults]
         faults.sort(key=self._order)
         if self._identified and not given & self._identified:
             faults.append((("id",), "is required"))
@@ -53,10 +58,18 @@ class RowReader:
         values[GIVEN] = given
         return values, faults
 
+    def _flat(self, row: dict[str, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+        """Yield the members of a row with their places, those of its objects instead of the objects."""
+        for name, value in row.items():
+            if name not in self._objects or not isinstance(value, dict | None):
+                yield (name,), value
+            else:
+                inner = dict.fromkeys(self._objects[name]) if value is None else value
+                yield from (((name, each), inner[each]) for each in inner)
+
     def _order(self, fault: tuple[Loc, str]) -> int:
         """Sort the faults of a row by its members, whatever their order in the file; unknown members come first."""
-        name = str(fault[0][0])
-        return self._members[name][1] if name in self._members else 0
+        return self._positions.get(str(fault[0][0]), 0)
 
 
 # What is wrong with a studio file, and where.

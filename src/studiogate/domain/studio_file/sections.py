@@ -64,9 +64,13 @@ def _row(section: Section) -> Shape:
     ignored: dict[str, object] = dict.fromkeys(sorted(section.derived | {"object"}), True)
     names = [member.name for member in section.fields]
     new = [member.name for member in section.fields if member.required]
+    members = {member.name: _member(member) for member in section.fields}
+    for name, inside in section.objects.items():
+        properties = {each: members.pop(each) for each in inside}
+        members[name] = {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
     return {
         "type": "object",
-        "properties": {member.name: _member(member) for member in section.fields} | nested | ignored,
+        "properties": members | nested | ignored,
         "required": [name for name in names if name == "id"],
         "x-required-for-new-rows": new,
         "additionalProperties": False,

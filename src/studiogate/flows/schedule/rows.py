@@ -9,6 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.fields import Values
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
+from studiogate.domain.schedule.fields import PICTURE
 from studiogate.domain.schedule.references import reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
@@ -124,6 +125,11 @@ async def deactivate(
     connection: Connection, access: Access, subject: Subject, fields: Fields, *, strict: bool
 ) -> Saved | Refusal:
     return await _save(connection, access, subject, (fields, Given({"active": False}, strict)), "deactivate")
+
+
+async def set_picture(connection: Connection, access: Access, subject: Subject, name: str | None) -> Saved | Refusal:
+    """Lock a row and give it the picture with this name, or none. Must run inside a transaction."""
+    return await _save(connection, access, subject, (PICTURE, Given({"picture": name})), "picture")
 
 
 async def _save(

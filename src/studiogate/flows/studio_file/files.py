@@ -1,5 +1,5 @@
-"""Write a studio file, and the files of submissions, which lie in a folder beside it: ``north.json`` and
-``north.files/ID``."""
+"""Write a studio file, and the files of submissions and pictures, which lie in a folder beside it: ``north.json`` and
+``north.files/ID``, or the name of a picture."""
 
 import hashlib
 import os
@@ -11,6 +11,7 @@ from typing import BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
+from studiogate.domain.pictures import MAX_BYTES, is_exported_picture
 from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
@@ -21,6 +22,7 @@ from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_fold
 
 CHUNK = 1 << 20
 MISSING = "the file is missing: put it into the folder beside the studio file, under its id"
+MISSING_PICTURE = "the picture is missing: put it into the folder beside the studio file, under this name"
 
 
 def folder_beside(path: Path) -> Path:
@@ -33,18 +35,18 @@ class ExportedFiles:
 
     folder: Path
     uploads: UploadFolder
-    lost: list[UUID] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
 
-    def copy(self, studio_id: UUID, upload_id: UUID, stored_name: str) -> None:
+    def copy(self, studio_id: UUID, name: str, stored_name: str) -> None:
         with writing(self.folder):
             self.folder.mkdir(mode=0o700, exist_ok=True)
         try:
             content = self.uploads.find(studio_id, stored_name).open("rb")
         except FileNotFoundError:
-            self.lost.append(upload_id)
+            self.lost.append(name)
             return
-        with content, writing(self.folder / str(upload_id)):
-            _copy_privately(content, self.folder / str(upload_id))
+        with content, writing(self.folder / name):
+            _copy_privately(content, self.folder / name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,27 @@ class FilesBeside:
         if source.stat().st_size != file.size or _sha256(source) != file.sha256:
             return "the file in the folder has another content than the row says"
         if copy:
-            target = self.uploads.incoming(studio_id, file.stored_name)
-            self.uploads.make_private(target.parent)
-            self.copied.append((studio_id, file.stored_name))
-            with source.open("rb") as content:
-                _copy_privately(content, target)
-            give_to_owner_of_folder(target)
+            self._copy(studio_id, source, file.stored_name)
         return None
+
+    def take_picture(self, studio_id: UUID, name: str, *, copy: bool) -> str | None:
+        """Do the same with a picture, whose name says what its content is."""
+        source = self.folder / name
+        if not source.is_file():
+            return MISSING_PICTURE
+        if source.stat().st_size > MAX_BYTES or not is_exported_picture(name, source.read_bytes()):
+            return "the file in the folder is not the picture of this name as an export wrote it"
+        if copy:
+            self._copy(studio_id, source, name)
+        return None
+
+    def _copy(self, studio_id: UUID, source: Path, name: str) -> None:
+        target = self.uploads.incoming(studio_id, name)
+        self.uploads.make_private(target.parent)
+        self.copied.append((studio_id, name))
+        with source.open("rb") as content:
+            _copy_privately(content, target)
+        give_to_owner_of_folder(target)
 
     def keep(self) -> None:
         for studio_id, name in self.copied:
@@ -78,7 +94,7 @@ class FilesBeside:
 
     def discard(self) -> None:
         for studio_id, name in self.copied:
-            self.uploads.remove(studio_id, name)
+            self.uploads.incoming(studio_id, name).unlink(missing_ok=True)
         self.copied.clear()
 
 
@@ -105,6 +121,10 @@ async def take_files(
         problem = MISSING if files is None else files.take(access.studio_id, file, copy=copy)
         if problem is not None:
             faults.add(Fault(file.place, problem, file.n))
+    async for picture in stage.new_pictures(connection, access):
+        missing = MISSING_PICTURE if files is None else files.take_picture(access.studio_id, picture.name, copy=copy)
+        if missing is not None:
+            faults.add(Fault(picture.place, missing, picture.n))
 
 
 async def export_studio(
@@ -127,6 +147,6 @@ async def export_studio(
             write("\n]")
         write("\n}\n")
         if files is not None:
-            async for upload_id, stored_name in export.files(connection, access):
-                files.copy(access.studio_id, upload_id, stored_name)
+            async for name, stored_name in export.files(connection, access):
+                files.copy(access.studio_id, name, stored_name)
     return True

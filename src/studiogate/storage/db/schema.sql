@@ -316,6 +316,22 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.note_picture() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if new.picture is not null then
+        insert into pictures as p (studio_id, name) values (new.studio_id, new.picture)
+        on conflict (studio_id, name) do update set unused_since = null where p.unused_since is not null;
+    end if;
+    if tg_op = 'UPDATE' then
+        update pictures set unused_since = clock_timestamp()
+        where studio_id = old.studio_id and name = old.picture;
+    end if;
+    return new;
+end
+$$;
+
 CREATE FUNCTION public.raise_revision() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -454,9 +470,10 @@ CREATE TABLE public.class_types (
     recovery boolean,
     policy jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     active boolean DEFAULT true NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
+    picture text,
     CONSTRAINT class_types_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
 );
 
@@ -695,8 +712,9 @@ CREATE TABLE public.instructors (
     tags text[] DEFAULT '{}'::text[] NOT NULL,
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    revision integer DEFAULT 1 NOT NULL
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    picture text
 );
 
 CREATE TABLE public.leads (
@@ -731,8 +749,15 @@ CREATE TABLE public.locations (
     is_primary boolean DEFAULT false NOT NULL,
     policy jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
+    line1 text,
+    line2 text,
+    postal_code text,
+    country text,
+    latitude double precision,
+    longitude double precision,
+    phone text,
     CONSTRAINT locations_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
 );
 
@@ -834,6 +859,14 @@ CREATE TABLE public.merged_people (
     CONSTRAINT merged_people_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'lead'::text])))
 );
 
+CREATE TABLE public.pictures (
+    studio_id uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    unused_since timestamp with time zone,
+    CONSTRAINT pictures_name_check CHECK ((name ~ '^[0-9a-f]{32}\.jpg$'::text))
+);
+
 CREATE TABLE public.price_locations (
     studio_id uuid NOT NULL,
     price_id uuid NOT NULL,
@@ -851,7 +884,7 @@ CREATE TABLE public.prices (
     "default" boolean DEFAULT false NOT NULL,
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT prices_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT prices_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -882,7 +915,7 @@ CREATE TABLE public.products (
     client_visible boolean DEFAULT true NOT NULL,
     credits_granted integer,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT products_credits_granted_check CHECK ((credits_granted >= 0)),
     CONSTRAINT products_key_check CHECK ((key <> ''::text))
@@ -963,7 +996,7 @@ CREATE TABLE public.rooms (
     capacity integer NOT NULL,
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT rooms_capacity_check CHECK ((capacity >= 0))
 );
@@ -1283,6 +1316,9 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.merged_people
     ADD CONSTRAINT merged_people_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.pictures
+    ADD CONSTRAINT pictures_pkey PRIMARY KEY (studio_id, name);
+
 ALTER TABLE ONLY public.price_locations
     ADD CONSTRAINT price_locations_pkey PRIMARY KEY (studio_id, price_id, location_id);
 
@@ -1419,6 +1455,8 @@ CREATE INDEX class_availability_due ON public.class_availability USING btree (st
 
 CREATE INDEX class_series_of_location ON public.class_series USING btree (studio_id, location_id, id);
 
+CREATE INDEX class_types_changed ON public.class_types USING btree (studio_id, updated_at, created_at, id);
+
 CREATE INDEX class_types_list ON public.class_types USING btree (studio_id, created_at DESC, id DESC);
 
 CREATE INDEX classes_ahead ON public.classes USING btree (studio_id, start_time, id) WHERE (((status)::text = 'scheduled'::text) AND (announced_status <> 'completed'::text));
@@ -1483,11 +1521,15 @@ CREATE INDEX forms_published ON public.forms USING btree (studio_id, created_at 
 
 CREATE INDEX idempotency_keys_completed ON public.idempotency_keys USING btree (studio_id, completed_at);
 
+CREATE INDEX instructors_changed ON public.instructors USING btree (studio_id, updated_at, created_at, id) WHERE active;
+
 CREATE INDEX instructors_list ON public.instructors USING btree (studio_id, created_at DESC, id DESC) WHERE active;
 
 CREATE INDEX leads_changed ON public.leads USING btree (studio_id, updated_at, created_at, id);
 
 CREATE INDEX leads_list ON public.leads USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX locations_changed ON public.locations USING btree (studio_id, updated_at, created_at, id);
 
 CREATE INDEX locations_list ON public.locations USING btree (studio_id, created_at DESC, id DESC);
 
@@ -1547,6 +1589,8 @@ CREATE INDEX merged_people_by_email ON public.merged_people USING btree (studio_
 
 CREATE INDEX merged_people_of_member ON public.merged_people USING btree (studio_id, member_id);
 
+CREATE INDEX pictures_given_up ON public.pictures USING btree (studio_id, unused_since) WHERE (unused_since IS NOT NULL);
+
 CREATE INDEX prices_of_product ON public.prices USING btree (studio_id, product_id, created_at DESC, id DESC);
 
 CREATE INDEX products_list ON public.products USING btree (studio_id, active, created_at DESC, id DESC);
@@ -1576,6 +1620,8 @@ CREATE INDEX request_log_by_time ON public.request_log USING btree (studio_id, o
 CREATE INDEX room_spots_list ON public.room_spots USING btree (studio_id, room_id, created_at DESC, id DESC);
 
 CREATE INDEX rooms_by_location ON public.rooms USING btree (studio_id, location_id, created_at DESC, id DESC);
+
+CREATE INDEX rooms_changed ON public.rooms USING btree (studio_id, updated_at, created_at, id);
 
 CREATE INDEX rooms_list ON public.rooms USING btree (studio_id, created_at DESC, id DESC);
 
@@ -1642,6 +1688,14 @@ CREATE TRIGGER detach BEFORE UPDATE OF title, description, class_type_id, locati
 CREATE TRIGGER grant_credits AFTER INSERT ON public.memberships REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.grant_credits();
 
 CREATE TRIGGER keep_erased BEFORE UPDATE ON public.members FOR EACH ROW WHEN ((old.erased_at IS NOT NULL)) EXECUTE FUNCTION public.keep_erased();
+
+CREATE TRIGGER note_first_picture BEFORE INSERT ON public.class_types FOR EACH ROW WHEN ((new.picture IS NOT NULL)) EXECUTE FUNCTION public.note_picture();
+
+CREATE TRIGGER note_first_picture BEFORE INSERT ON public.instructors FOR EACH ROW WHEN ((new.picture IS NOT NULL)) EXECUTE FUNCTION public.note_picture();
+
+CREATE TRIGGER note_picture BEFORE UPDATE ON public.class_types FOR EACH ROW WHEN ((old.picture IS DISTINCT FROM new.picture)) EXECUTE FUNCTION public.note_picture();
+
+CREATE TRIGGER note_picture BEFORE UPDATE ON public.instructors FOR EACH ROW WHEN ((old.picture IS DISTINCT FROM new.picture)) EXECUTE FUNCTION public.note_picture();
 
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.bookings FOR EACH ROW WHEN (((old.updated_at = new.updated_at) AND (old.* IS DISTINCT FROM new.*))) EXECUTE FUNCTION public.raise_revision();
 
@@ -1781,6 +1835,9 @@ ALTER TABLE ONLY public.class_series
     ADD CONSTRAINT class_series_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.class_types
+    ADD CONSTRAINT class_types_picture_fkey FOREIGN KEY (studio_id, picture) REFERENCES public.pictures(studio_id, name);
+
+ALTER TABLE ONLY public.class_types
     ADD CONSTRAINT class_types_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.classes
@@ -1856,6 +1913,9 @@ ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_credential_fkey FOREIGN KEY (studio_id, credential_id) REFERENCES public.credentials(studio_id, id);
 
 ALTER TABLE ONLY public.instructors
+    ADD CONSTRAINT instructors_picture_fkey FOREIGN KEY (studio_id, picture) REFERENCES public.pictures(studio_id, name);
+
+ALTER TABLE ONLY public.instructors
     ADD CONSTRAINT instructors_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.leads
@@ -1899,6 +1959,9 @@ ALTER TABLE ONLY public.memberships
 
 ALTER TABLE ONLY public.merged_people
     ADD CONSTRAINT merged_people_studio_id_member_id_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.pictures
+    ADD CONSTRAINT pictures_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.price_locations
     ADD CONSTRAINT price_locations_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);

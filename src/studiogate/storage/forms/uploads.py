@@ -11,6 +11,10 @@ from studiogate.domain.retention import WAITING_UPLOAD_HOURS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 
+# All files in the upload folder.
+FILES = """
+    (select studio_id, stored_name from form_uploads
+     union all select studio_id, name as stored_name from pictures)"""
 FORM_USAGE = "select files, bytes from form_upload_usage where studio_id = $1 and form_id = $2"
 
 ALL_OF_SUBMISSION = """
@@ -104,16 +108,13 @@ async def discard_uploads(connection: Connection, access: Access, ids: list[str]
 
 
 async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:
-    statement = "select stored_name from form_uploads where studio_id = $1 and stored_name = any($2)"
+    """Return those that have a row, as an upload or as a picture."""
+    statement = f"select stored_name from {FILES} f where studio_id = $1 and stored_name = any($2)"
     return {row["stored_name"] for row in await connection.fetch(statement, access.studio_id, names)}
 
 
-async def page_of_files(
-    connection: Connection, access: Access, after: UUID | None, at_most: int
-) -> list[tuple[UUID, str]]:
-    # In primary key order, after the last row of the previous page.
-    statement = """
-        select id, stored_name from form_uploads
-        where studio_id = $1 and ($2::uuid is null or id > $2) order by id limit $3"""
-    rows = await connection.fetch(statement, access.studio_id, after, at_most)
-    return [(row["id"], row["stored_name"]) for row in rows]
+async def page_of_files(connection: Connection, access: Access, after: str, at_most: int) -> list[str]:
+    """Return the names of files after the last one of the previous page."""
+    statement = f"""
+        select stored_name from {FILES} f where studio_id = $1 and stored_name > $2 order by stored_name limit $3"""
+    return [row["stored_name"] for row in await connection.fetch(statement, access.studio_id, after, at_most)]

@@ -17,7 +17,7 @@ from studiogate.storage.studio import LOCATION_EXISTS, PERMITTED_LOCATION_EXISTS
 ROOM = Resource(
     table="rooms",
     alias="r",
-    columns="r.id, 'room' as object, r.location_id, r.name, r.capacity, r.active",
+    columns="r.id, 'room' as object, r.location_id, r.name, r.capacity, r.active, r.updated_at",
     permitted="r.location_id = any({})",
     located_by="location_id",
 )
@@ -25,14 +25,18 @@ ROOM = Resource(
 CLASS_TYPE = Resource(
     table="class_types",
     alias="t",
-    columns="t.id, 'class_type' as object, t.name, t.description, t.beginner_safe, t.recovery",
+    columns="""
+        t.id, 'class_type' as object, t.name, t.description, t.beginner_safe, t.recovery, t.active,
+        '/media/' || t.studio_id || '/' || t.picture as image_url, t.updated_at""",
 )
 
 # Read one by one, also inactive ones are found: past classes still refer to them.
 INSTRUCTOR = Resource(
     table="instructors",
     alias="i",
-    columns="i.id, 'instructor' as object, i.name, i.tagline, i.tags, i.active",
+    columns="""
+        i.id, 'instructor' as object, i.name, i.tagline, i.tags, i.active,
+        '/media/' || i.studio_id || '/' || i.picture as image_url, i.updated_at""",
 )
 ACTIVE_INSTRUCTOR = Filter("i.active")
 
@@ -81,10 +85,14 @@ class ClassFilters(NamedTuple):
 
 
 async def list_rooms(
-    connection: Connection, access: Access, page: PageRequest, location_id: str | None
+    connection: Connection,
+    access: Access,
+    page: PageRequest,
+    location_id: str | None,
+    updated_after: datetime | None = None,
 ) -> Page | Refusal:
     one_of, parents = _at_location(access, location_id)
-    return await read_page(connection, access, ROOM, page, one_of=one_of, parents=parents)
+    return await read_page(connection, access, ROOM, page, one_of=one_of, updated_after=updated_after, parents=parents)
 
 
 def _at_location(access: Access, location_id: str | None) -> tuple[Sequence[OneOf], Sequence[Parent]]:
@@ -95,12 +103,17 @@ def _at_location(access: Access, location_id: str | None) -> tuple[Sequence[OneO
     return (OneOf("location_id", (location_id,)),), (Parent(exists, location_id, "location_id"),)
 
 
-async def list_class_types(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
-    return await read_page(connection, access, CLASS_TYPE, page)
+async def list_class_types(
+    connection: Connection, access: Access, page: PageRequest, updated_after: datetime | None = None
+) -> Page | Refusal:
+    return await read_page(connection, access, CLASS_TYPE, page, updated_after=updated_after)
 
 
-async def list_instructors(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
-    return await read_page(connection, access, INSTRUCTOR, page, filters=[ACTIVE_INSTRUCTOR])
+async def list_instructors(
+    connection: Connection, access: Access, page: PageRequest, updated_after: datetime | None = None
+) -> Page | Refusal:
+    filters = [ACTIVE_INSTRUCTOR]
+    return await read_page(connection, access, INSTRUCTOR, page, filters=filters, updated_after=updated_after)
 
 
 async def list_classes(

@@ -17,10 +17,11 @@ from studiogate.storage.studio import as_json
 
 # The columns that flows write, by the kind of the row as the audit log names it.
 COLUMNS: Mapping[str, str] = {
-    "location": "name, city, state, timezone, active, is_primary, policy",
+    "location": """name, city, state, timezone, active, is_primary, policy, line1, line2, postal_code, country,
+        latitude, longitude, phone""",
     "room": "location_id, name, capacity, active",
-    "class_type": "name, description, beginner_safe, recovery, active, policy",
-    "instructor": "name, tagline, tags, active",
+    "class_type": "name, description, beginner_safe, recovery, active, picture, policy",
+    "instructor": "name, tagline, tags, active, picture",
     "class": """title, description, class_type_id, location_id, room_id, instructor_id, start_time, end_time, capacity,
         allow_waitlist, spot_selection_mode, visible, policy""",
     "series": """title, description, class_type_id, location_id, room_id, instructor_id, capacity, allow_waitlist,

@@ -37,6 +37,13 @@ COMPLETED_FORMS = f"""
         and (not c.existing or c.given & {_WHOLE} = {_WHOLE} or t.completed_version = t.version - 1)"""
 
 
+# A price that is limited to other locations leaves its product for some keys: nothing else says that this has changed.
+MOVED_PRICES = """
+    update products d set active = d.active from change_prices c
+    where d.studio_id = $1 and d.id = c.product_id and c.existing and c.location_ids is distinct from array(
+        select o.location_id from price_locations o where o.studio_id = $1 and o.price_id = c.id order by 1)"""
+
+
 class ConflictError(Exception):
     """Between our checks and our writes, another transaction wrote something that conflicts with this import."""
 
@@ -68,7 +75,7 @@ async def apply(connection: Connection, access: Access, table: Table) -> None:
 
 
 # What a table needs besides, before its rows are updated, before new ones are inserted, and at the end.
-FIRST = {"classes": LOWERED_COUNTS}
+FIRST = {"classes": LOWERED_COUNTS, "prices": MOVED_PRICES}
 BEFORE_INSERT = {"credit_ledger": FORGOTTEN_GRANTS}
 LAST = {"forms": COMPLETED_FORMS, "form_versions": NEW_FORM_VERSIONS}
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
-from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.fields import Section
@@ -12,13 +11,15 @@ from studiogate.domain.fields.schedule import DAY_NAMES, local_time, weekdays
 from studiogate.domain.json_values import json_text
 from studiogate.domain.studio_file import sections
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.pictures import IN_USE
 from studiogate.storage.studio_file.table_types import Limits
 from studiogate.storage.studio_file.tables import OUTER, TABLE_OF_SECTION
 
 PREFETCH = 500
 
-UPLOADS = """
-    select id, stored_name from form_uploads where studio_id = $1 and submission_id is not null order by id"""
+FILES = f"""
+    select id::text as name, stored_name from form_uploads where studio_id = $1 and submission_id is not null
+    union all select p.name, p.name from pictures p where p.studio_id = $1 and {IN_USE} order by name"""
 
 _DAYS = ", ".join(f"'{name}'" for name in DAY_NAMES)
 # What is written in another form than it is stored in, as SQL over the row ``r``.
@@ -55,7 +56,13 @@ def _columns(section: Section, r: str, identity: str = "id", limits: Iterable[Li
             where o.studio_id = {r}.studio_id and o.{each.owner} = {r}.id order by 1)"""
     if "id" in written:
         written["id"] = f"{r}.{identity}"
-    names = list(written)
+    for name, inside in section.objects.items():
+        inner = {each: written.pop(each) for each in inside}
+        known, members = ", ".join(inner.values()), ", ".join(f'{value} as "{each}"' for each, value in inner.items())
+        written[name] = (
+            f"case when num_nonnulls({known}) > 0 then (select row_to_json(o) from (select {members}) o) end"
+        )
+    names = list(dict.fromkeys(section.place(each.name)[0] for each in section.fields))
     place = names.index("created_at") if section.nested else len(names)
     written |= {each.name: _nested(each, r) for each in section.nested}
     ordered = [*names[:place], *(each.name for each in section.nested), *names[place:]]
@@ -90,7 +97,8 @@ async def rows(connection: Connection, access: Access, section: str) -> AsyncIte
         yield json_text(json.loads(record["row"])) if section in REWRITTEN else record["row"]
 
 
-async def files(connection: Connection, access: Access) -> AsyncIterator[tuple[UUID, str]]:
-    """Yield the files of submissions, each by the id of the upload and its name in the upload folder."""
-    async for record in connection.cursor(UPLOADS, access.studio_id, prefetch=PREFETCH):
-        yield record["id"], record["stored_name"]
+async def files(connection: Connection, access: Access) -> AsyncIterator[tuple[str, str]]:
+    """Yield the files of submissions and pictures, each by its name beside the studio file (the id of an upload) and in
+    the upload folder."""
+    async for record in connection.cursor(FILES, access.studio_id, prefetch=PREFETCH):
+        yield record["name"], record["stored_name"]

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from studiogate.domain.access import Access
 from studiogate.domain.fields import Rule
 from studiogate.domain.studio_file.rows import GIVEN
 from studiogate.storage.db.pool import Connection, Record
@@ -12,6 +13,13 @@ from studiogate.storage.studio_file.tables import TABLES
 
 # Rows that could not be read: a reference to one of them is not reported as another fault.
 FAULTY = "stage_faulty"
+# A picture that the studio knows is stored; several rows of the file can have the same.
+NEW_PICTURES = """
+    select distinct on (c.picture) c.n, c.place || '.picture' as place, c.picture
+    from (select n, place, picture from change_class_types union all select n, place, picture from change_instructors) c
+    where c.picture is not null
+        and not exists (select from pictures p where p.studio_id = $1 and p.name = c.picture)
+    order by c.picture, c.n"""
 PREFETCH = 1_000
 NEW_FILES = "select n, place, id, size, sha256, stored_name from change_form_uploads where not existing order by n"
 
@@ -95,6 +103,18 @@ class NewFile(NamedTuple):
     size: int
     sha256: bytes
     stored_name: str
+
+
+class NewPicture(NamedTuple):
+    n: int
+    place: str
+    name: str
+
+
+async def new_pictures(connection: Connection, access: Access) -> AsyncIterator[NewPicture]:
+    """Yield the pictures that the studio does not have yet."""
+    async for row in connection.cursor(NEW_PICTURES, access.studio_id, prefetch=100):
+        yield NewPicture(*row)
 
 
 async def new_files(connection: Connection) -> AsyncIterator[NewFile]:

@@ -1,0 +1,45 @@
+"""Pictures of class types and instructors: files that staff upload, encoded anew.
+
+The file is stored before the row that refers to it and moved to its place after the commit; a picture that is replaced
+or removed is deleted by housekeeping, a day after the last row that had it.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from studiogate.domain.access import Access
+from studiogate.domain.pictures import SIZES, PictureFault, picture_path, read_picture
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import fault, refused
+from studiogate.flows.schedule import rows
+from studiogate.flows.schedule.rows import Saved
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.upload_folder import UploadFolder
+
+
+async def upload(
+    connection: Connection, access: Access, folder: UploadFolder, subject: Subject, content: bytes
+) -> str | Refusal:
+    """Give a class type or an instructor the picture in a file; return its path on this service."""
+    refusal = access.refusal_without_permission(Permission.SCHEDULE)
+    if refusal is not None:
+        return refusal
+    picture = await asyncio.to_thread(read_picture, content, SIZES[subject.kind])
+    if isinstance(picture, PictureFault):
+        return refused(fault("picture", picture.reason))
+    await asyncio.to_thread(folder.store, access.studio_id, *picture)
+    saved = await change(connection, access, subject, picture.name)
+    if isinstance(saved, Refusal):
+        return saved
+    with suppress(OSError):  # Readers find it where it is, and housekeeping moves it later.
+        await asyncio.to_thread(folder.keep, access.studio_id, picture.name)
+    return picture_path(access.studio_id, picture.name)
+
+
+@staff_flow(Permission.SCHEDULE)
+async def change(connection: Connection, access: Access, subject: Subject, name: str | None) -> Saved | Refusal:
+    """Give a class type or an instructor the picture with this name, whose file is stored, or none."""
+    return await rows.set_picture(connection, access, subject, name)
