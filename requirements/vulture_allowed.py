@@ -95,6 +95,10 @@ _.__annotations__
 _.__signature__
 
 # What templates of the documentation read.
+is_usual
+body_example
+usual_codes
+returned_as
 _.excerpt
 
 # What templates of the console read.

@@ -5,10 +5,11 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from studiogate.api import app
 from tests.support.axe import complaints_in_light_and_dark
@@ -18,7 +19,8 @@ from tests.support.watched_page import Watched, watched
 pytestmark = pytest.mark.timeout(700)
 DOCUMENT = app.document()
 PAGES = {"/docs/reference": None} | {f"/docs/reference/{tag['name']}": tag["name"] for tag in DOCUMENT["tags"]}
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 LARGEST = 40_000  # bytes of a page as it is sent
 
 
@@ -54,7 +56,7 @@ def pages(sent: dict[str, bytes]) -> dict[str, str]:
     return {path: gzip.decompress(body).decode() for path, body in sent.items()}
 
 
-def operations_of(tag: str) -> Iterator[tuple[str, str, dict[str, object]]]:
+def operations_of(tag: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for path, item in DOCUMENT["paths"].items():
         for method, operation in item.items():
             if tag in operation["tags"]:
@@ -141,7 +143,7 @@ def test_pages_are_accessible_and_fit_a_phone(seen: Watched, path: str) -> None:
 
 
 def test_it_needs_no_script(browser: Browser, desk_site: Desk) -> None:
-    with watched(browser, desk_site.origin, java_script_enabled=False) as opened:
+    with watched(browser, desk_site.origin, script=False) as opened:
         opened.page.goto(desk_site.origin + "/docs/reference/bookings#create_booking")
         expect(opened.page.get_by_role("heading", name="Book a class")).to_be_in_viewport()
 

@@ -157,7 +157,8 @@ class Reference:
 
     def _operation(self, method: str, path: str, operation: Part) -> Operation:
         parameters = [resolved(each, self._components) for each in operation["parameters"]]
-        kind, media = next(iter(operation.get("requestBody", {}).get("content", {}).items()), ("", {}))
+        content: Part = operation.get("requestBody", {}).get("content", {})
+        kind, media = next(iter(content.items()), ("", dict[str, Any]()))
         codes = self._codes(operation)
         usual = [code for code in codes if code in self._usual]
         paragraphs = operation["description"].split("\n\n")
@@ -240,7 +241,7 @@ class Reference:
         choices = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
         known = [resolved(each, self._components) for each in choices]
         values = next((each["enum"] for each in known if "enum" in each), ())
-        inner = next((each.get("items", each) for each in choices if "$ref" in each.get("items", each)), {})
+        inner: Part = next((each.get("items", each) for each in choices if "$ref" in each.get("items", each)), {})
         # An array of one of several kinds, such as strings or objects.
         inner = inner or next(
             (part for each in choices for part in each.get("items", {}).get("anyOf", ()) if "$ref" in part), {}

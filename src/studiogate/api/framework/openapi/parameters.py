@@ -53,7 +53,7 @@ def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[s
     example = _example(parameter["name"], schema, schemas)
     if parameter["in"] == "path":
         return {**completed, "example": example}
-    # On the schema it is only shown; on the parameter, Swagger UI would fill it into the form for trying a request.
+    # On the schema it is only shown; on the parameter, some tools would fill it into a form for trying a request.
     schema.setdefault("examples", [example])
     return completed
 
