@@ -115,7 +115,7 @@ class EventStudio:
         sequencer.kick(self.studio.id)
         await sequencer.settled()
         later = "update class_availability set due_at = now(), announced_at = announced_at - interval '1 second'"
-        await self.studio.sql(f"{later} where studio_id = $1 and due_at is not null")
+        await self.studio.sql(f"{later} where studio_id = $1 and announced_at is not null")
         await announce_availability(self.studio.database)
         events: list[dict[str, Any]] = (await self.studio.get("/events", type=AVAILABILITY, limit=200))["data"]
         self.types |= {event["type"] for event in events}
