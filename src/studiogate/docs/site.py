@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from studiogate.docs import contents, reference, rendering, search
+from studiogate.docs import contents, reference, reference_text, rendering, search
 from studiogate.docs.contents import CONTENTS, ENTRIES, FRONT, IMAGES, REFERENCE, Entry
 from studiogate.docs.rendering import Section
 from studiogate.web.static_assets import SHARED, StaticAssets
@@ -135,12 +135,12 @@ class Site:
         """Return the index of the reference, or the page of a word."""
         chapter, entry = self.reference.chapters.get(word), Entry(name)
         if chapter is not None:
-            markdown = reference.markdown(chapter, self.reference.base)
-            sections = reference.sections(chapter)
+            markdown = reference_text.markdown(chapter, self.reference.base)
+            sections = reference_text.sections(chapter)
             return Page(entry, chapter.title, chapter.text, Markup(), sections, markdown, "reference.html", chapter)
         if name != REFERENCE:
             return None
-        markdown = reference.index(self.reference)
+        markdown = reference_text.index(self.reference)
         return Page(entry, TITLES[REFERENCE], REFERENCE_TEXT, Markup(), (), markdown, "reference.html")
 
 
