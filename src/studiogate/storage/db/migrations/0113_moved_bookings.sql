@@ -10,12 +10,7 @@ alter table bookings add constraint bookings_moved_from_fkey
     foreign key (studio_id, moved_from_booking_id) references bookings (studio_id, id)
     deferrable initially deferred not valid;
 -- migrate:step
-alter table bookings validate constraint bookings_moved_to_fkey;
-alter table bookings validate constraint bookings_moved_from_fkey;
--- migrate:step
 -- squawk-ignore ban-drop-constraint
 alter table booking_cancellations drop constraint booking_cancellations_cancellation_type_check;
 alter table booking_cancellations add constraint booking_cancellations_cancellation_type_check check (cancellation_type in (
     'standard', 'late', 'graced', 'studio', 'moved', 'class_cancelled', 'waitlist_left')) not valid;
--- migrate:step
-alter table booking_cancellations validate constraint booking_cancellations_cancellation_type_check;
