@@ -128,6 +128,12 @@ _.url_of
 _.waiting_not_listed
 _.payments
 
+# Fields of answers, which are built from their rows.
+_.erased_at
+_.merged_member_id
+_.moved_to_booking_id
+_.moved_from_booking_id
+
 # The command `studiogate up`, which is imported by its name.
 up
 

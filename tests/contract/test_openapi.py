@@ -233,7 +233,7 @@ def test_every_event_type_is_a_webhook() -> None:
         family = "form_submission" if name == "form.submitted" else name.partition(".")[0]
         assert resource["object"] == family, name
         assert before.keys() <= resource.keys(), name
-        assert bool(before) is name.endswith(("updated", "cancelled", "disabled")), name
+        assert bool(before) is name.endswith(("updated", "cancelled", "changed", "disabled", "erased", "merged")), name
         assert all(resource[field] != value for field, value in before.items()), name
         assert _faults(served_document(), media["schema"], {**event, "data": {**event["data"], "object": {}}}) != []
 

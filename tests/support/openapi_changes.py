@@ -126,7 +126,7 @@ class _Comparison:
         if "items" in was and "items" in now:
             yield from self._schema(f"{place}[]", was["items"], now["items"], of_request=of_request)
         alternatives = self._alternatives(was, self.old), self._alternatives(now, self.new)
-        for before, after in zip(*alternatives, strict=False):
+        for before, after in _pairs(*alternatives):
             yield from self._schema(place, before, after, of_request=of_request)
 
     def _shape(self, schema: Schema, document: Document) -> Schema:
@@ -169,6 +169,16 @@ class _Comparison:
                 found = found[part]
             schema = found
         return schema
+
+
+def _pairs(before: list[Schema], after: list[Schema]) -> Iterator[tuple[Schema, Schema]]:
+    """Return the alternatives with those that took their place: of the same name, else at the same place."""
+    named = {each["$ref"]: each for each in after if "$ref" in each}
+    for place, each in enumerate(before):
+        if "$ref" in each and each["$ref"] in named:
+            yield each, named[each["$ref"]]
+        elif place < len(after):
+            yield each, after[place]
 
 
 def _members(schema: Schema) -> Schema:

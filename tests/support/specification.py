@@ -187,6 +187,7 @@ RESOURCES: Mapping[str, Fields] = {
         membership_type         string?
         membership_start_date   instant?
         membership_end_date     instant?
+        erased_at               instant?
         created_at              instant
         updated_at              instant
         """
@@ -225,6 +226,8 @@ RESOURCES: Mapping[str, Fields] = {
         booking_source      string?
         class_spot_id       uuid?
         waitlist_position   integer?
+        moved_to_booking_id uuid?
+        moved_from_booking_id uuid?
         created_at          instant
         updated_at          instant
         """

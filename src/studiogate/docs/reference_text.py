@@ -1,4 +1,4 @@
-"""The reference as Markdown, for people and models that read no HTML, and as sections for searches."""
+"""The reference as text: Markdown of its chapters, and what searches find of them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +36,7 @@ def index(whole: Reference) -> str:
 
 
 def markdown(chapter: Chapter, base: str) -> str:
-    """Return a chapter as Markdown."""
+    """Return a chapter as Markdown, for people and models that read no HTML."""
     lines = [f"# {chapter.title}", "", chapter.text, "", f"Paths are below `{base}`.", ""]
     for each in chapter.operations:
         lines += [f"## {each.title}", "", f"`{each.method} {each.path}`, scope: {each.scope or 'any key'}", ""]

@@ -75,6 +75,7 @@ class Code(StrEnum):
     BOOKING_WINDOW_CLOSED = "booking_window_closed", "Booking for this class has closed."
     ALREADY_BOOKED = "already_booked", "The member already has a place in this class."
     ALREADY_WAITLISTED = "already_waitlisted", "The member is already on this class's waitlist."
+    MEMBER_ERASED = "member_erased", "The member was erased."
     MEMBER_SUSPENDED = "member_suspended", "The member is suspended."
     WAIVER_REQUIRED = "waiver_required", "The member must submit the waiver form first."
     NO_ACTIVE_MEMBERSHIP = "no_active_membership", "The member has no active membership."

@@ -47,6 +47,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.BOOKING_WINDOW_CLOSED: (RefusalType.BOOKING, 409),
     Code.ALREADY_BOOKED: (RefusalType.BOOKING, 409),
     Code.ALREADY_WAITLISTED: (RefusalType.BOOKING, 409),
+    Code.MEMBER_ERASED: (RefusalType.BOOKING, 409),
     Code.MEMBER_SUSPENDED: (RefusalType.BOOKING, 409),
     Code.WAIVER_REQUIRED: (RefusalType.BOOKING, 409),
     Code.NO_ACTIVE_MEMBERSHIP: (RefusalType.BOOKING, 409),

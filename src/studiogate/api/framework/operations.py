@@ -1,5 +1,7 @@
 """What every operation declares for the OpenAPI document."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
@@ -39,10 +41,10 @@ def reference(model: type[BaseModel]) -> dict[str, object]:
     return {NAMED: model.__name__}
 
 
-def open_enum(name: str, *values: str) -> Any:
+def open_enum(name: str, *values: str, other: Mapping[str, object] = MappingProxyType({"type": "string"})) -> Any:
     """Return the schema of an answer's value that is one of these today. For an enumeration of the domain, write
     ``TheEnum | str``."""
-    return WithJsonSchema({"anyOf": [_enum(name, values), {"type": "string"}]})
+    return WithJsonSchema({"anyOf": [_enum(name, values), dict(other)]})
 
 
 def _enum(name: str, values: tuple[str, ...]) -> dict[str, object]:

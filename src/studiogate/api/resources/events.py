@@ -1,9 +1,10 @@
 """GET /events: the event log."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from studiogate import API_VERSION, clock
@@ -16,9 +17,10 @@ from studiogate.api.framework.operations import (
     closed_enum,
     described,
     list_of,
+    open_enum,
     operation,
 )
-from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId, digits
+from studiogate.api.framework.params import LIMIT, Cursor, DateTime, Limit, PathId, digits
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Actor, Scope
 from studiogate.domain.events import PATTERNS
@@ -40,17 +42,35 @@ def _pattern(value: str) -> str:
     return value
 
 
+def _patterns(value: object) -> object:
+    return [_pattern(each) for each in value.split(",")] if isinstance(value, str) else value
+
+
 EVENT_PATTERNS = ("EventPattern", *PATTERNS)
 Pattern = Annotated[str, AfterValidator(_pattern), closed_enum(*EVENT_PATTERNS)]
-TypeFilter = Annotated[Pattern | None, Query(alias="type", description="A type, a family such as `booking.*`, or `*`.")]
+_ONE_OF = f"({'|'.join(re.escape(each) for each in PATTERNS)})"
+_SEVERAL = {"type": "string", "pattern": f"^{_ONE_OF}(,{_ONE_OF})*$", "examples": ["booking.*,class.updated"]}
+TypeFilter = Annotated[
+    Annotated[list[str], BeforeValidator(_patterns), open_enum(*EVENT_PATTERNS, other=_SEVERAL)] | None,
+    Query(alias="type", description="Types, families such as `booking.*`, or `*`; several separated by commas."),
+]
+CreatedAfter = Annotated[DateTime | None, Query(description="Only events written at or after this instant.")]
 Wait = Annotated[
     Annotated[int, BeforeValidator(digits), Field(ge=0, le=MAX_WAIT_SECONDS)],
     Query(description=f"Seconds (at most {MAX_WAIT_SECONDS}) to wait for an event when there is none yet."),
 ]
 
 
+def _without_merged(schema: dict[str, Any]) -> None:
+    """Require only what every event has, and allow further members."""
+    schema.pop("additionalProperties", None)
+    schema["required"].remove("merged_member_id")
+
+
 class EventData(Wire):
     """What changed."""
+
+    model_config = ConfigDict(json_schema_extra=_without_merged)
 
     object: dict[str, Any] = described(
         "The resource as GET returned it when this happened.",
@@ -58,6 +78,11 @@ class EventData(Wire):
     )
     previous_attributes: dict[str, Any] = described(
         "The fields that changed, with the values they had; without `updated_at`.", {"status": "waitlisted"}
+    )
+    merged_member_id: Uuid | None = Field(
+        None,
+        description="Only on `member.merged`: the member that became part of `object`.",
+        examples=["9f8e7d6c-6c3e-5c19-9b0e-5a1f7ad0e0bb"],
     )
 
 
@@ -86,20 +111,26 @@ class Event(Wire):
 
 @routes.get("/events", **operation("List events", list_of(Event), *LISTING, order="`sequence`, oldest first"))
 async def list_events(
-    caller: Reader, pattern: TypeFilter = None, cursor: Cursor = None, limit: Limit = LIMIT, wait: Wait = 0
+    caller: Reader,
+    patterns: TypeFilter = None,
+    created_after: CreatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
+    wait: Wait = 0,
 ) -> Answer:
     """What happened in the last 30 days.
 
     To follow the log, send the `id` of the last event that you have seen as `cursor`, with `wait`: the answer comes
     as soon as there is something new.
     """
-    page = await caller.read(storage.list_events, PageRequest(cursor, limit), pattern)
+    asked = storage.EventFilters(patterns, created_after)
+    page = await caller.read(storage.list_events, PageRequest(cursor, limit), asked)
     deadline = clock.monotonic() + wait
     while wait and isinstance(page, Page) and not page.rows and clock.monotonic() < deadline:
         seconds = max(0.0, min(LOOK_AGAIN_SECONDS, deadline - clock.monotonic()))
         if not await caller.runtime.event_listeners.wait(caller.access.studio_id, seconds):
             break  # waiting is not possible
-        page = await caller.read(storage.list_events, PageRequest(cursor, limit), pattern)
+        page = await caller.read(storage.list_events, PageRequest(cursor, limit), asked)
     return caller.listed(page)
 
 

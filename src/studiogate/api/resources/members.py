@@ -25,7 +25,7 @@ from studiogate.domain.access import Scope
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.fields.people import MemberRole
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.refusals import Code, Fault
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads
 from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
@@ -56,6 +56,7 @@ class Member(Wire):
         "Since when, in the studio's own records. Memberships have the dates that count.", "2026-10-01T00:00:00+00:00"
     )
     membership_end_date: Instant | None = described("Until when, in the studio's own records.", None)
+    erased_at: Instant | None = described("When the person was erased: the names are placeholders since then.", None)
     created_at: Instant = Field(examples=["2026-09-30T15:04:05+00:00"])
     updated_at: Instant = Field(examples=["2026-10-01T08:00:00+00:00"])
 
@@ -133,8 +134,12 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
 
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
-    """A profile, without staff notes and payment credentials."""
-    return caller.found(await caller.read(read_one, MEMBER, member_id))
+    """A profile, without staff notes and payment credentials. One that was merged into another one is 404, with
+    `details.merged_into`."""
+    wire = await caller.read(read_one, MEMBER, member_id)
+    if wire is None:
+        return caller.refuse(await caller.read(storage.missing_member, member_id))
+    return caller.found(wire)
 
 
 @routes.get(
@@ -149,8 +154,10 @@ async def list_memberships(
     limit: Limit = LIMIT_WHERE_ALL_FIT,
 ) -> Answer:
     """Memberships in every state, newest first."""
-    page = PageRequest(cursor, limit)
-    return caller.listed(await caller.read(storage.list_memberships, page, member_id, updated_after))
+    page = await caller.read(storage.list_memberships, PageRequest(cursor, limit), member_id, updated_after)
+    if isinstance(page, Refusal) and page.code is Code.NOT_FOUND:
+        page = await caller.read(storage.missing_member, member_id, "member_id")
+    return caller.listed(page)
 
 
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))

@@ -215,6 +215,7 @@ async def list_classes(
     class_type_id: IdFilter = None,
     instructor_id: IdFilter = None,
     status: Annotated[ClassStatus | None, Query()] = None,
+    visible: Annotated[params.Boolean | None, Query(description="Open to clients, or not.")] = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
@@ -223,7 +224,7 @@ async def list_classes(
     instructor gives an empty list.
     """
     wanted = storage.ClassFilters(
-        starts_after, starts_before, location_id, status, updated_after, class_type_id, instructor_id
+        starts_after, starts_before, location_id, status, updated_after, class_type_id, instructor_id, visible
     )
     return caller.listed(await caller.read(storage.list_classes, PageRequest(cursor, limit), wanted))
 

@@ -8,7 +8,7 @@ from studiogate.domain.events import EventType, Example
 
 EVENT = "Event"
 KNOWN, OTHER, ENVELOPE = "KnownEvent", "OtherEvent", "EventEnvelope"
-TEST = "webhook_endpoint.test"
+TEST, MERGED = "webhook_endpoint.test", "merged_member_id"
 _TEST_EVENT = "A message that you asked for with `POST /webhook-endpoints/{endpoint_id}/test`; no event of the log."
 _HEADERS = {
     "webhook-id": ("The event's id, the same on every attempt: dedupe by it.", "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"),
@@ -35,7 +35,7 @@ def schemas(known: Mapping[str, Schema]) -> dict[str, Schema]:
     changed = event["properties"]["data"]["$ref"].rpartition("/")[2]
     found: dict[str, Schema] = {ENVELOPE: _object("What all events have.", common)}
     for type_ in EventType:
-        found[_data_name(type_)] = _data(type_.resource, known[changed])
+        found[_data_name(type_)] = _data(type_, known[changed])
         own = {"type": {"const": type_.value, "type": "string"} | _said(event, "type"), "data": _data_of(event, type_)}
         found[_name(type_)] = {"allOf": [_reference(ENVELOPE), _object(None, own)], "description": type_.text}
     found[_name(TEST)] = _test_event(event, found)
@@ -71,10 +71,17 @@ def _object(description: str | None, members: Mapping[str, Any]) -> dict[str, An
     return {**said, "type": "object", "properties": dict(members), "required": list(members)}
 
 
-def _data(resource: str, generic: Schema) -> Schema:
-    members = generic["properties"]
-    subject = {**_reference(_class_name(resource)), "description": members["object"]["description"]}
-    return {**generic, "properties": {**members, "object": subject}}
+def _data(type_: EventType, generic: Schema) -> Schema:
+    members = dict(generic["properties"])
+    merged = members.pop(MERGED)
+    members["object"] = {**_reference(_class_name(type_.resource)), "description": members["object"]["description"]}
+    if type_ is EventType.MEMBER_MERGED:
+        members[MERGED] = {
+            "type": "string",
+            "format": "uuid",
+            **{each: merged[each] for each in ("description", "examples")},
+        }
+    return {**generic, "properties": members, "required": list(members)}
 
 
 def _data_of(event: Schema, type_: EventType) -> Schema:
@@ -90,7 +97,7 @@ def _name(type_: str) -> str:
 
 
 def _data_name(type_: EventType) -> str:
-    return _class_name(type_.resource) + "EventData"
+    return _class_name(type_ if type_ is EventType.MEMBER_MERGED else type_.resource) + "EventData"
 
 
 def webhooks(known: Mapping[str, Schema]) -> dict[str, object]:
@@ -127,8 +134,8 @@ def _reference(name: str) -> dict[str, str]:
 
 def _example(type_: str, known: Mapping[str, Schema]) -> Schema:
     """Return an event of this type about the example of its resource."""
-    after, before, actor = Example() if type_ == TEST else EventType(type_).example
+    after, before, actor, more = Example() if type_ == TEST else EventType(type_).example
     event: dict[str, Any] = example_of(_reference(_name(type_)), known)
     event["actor"] = {"type": actor.value}
-    event["data"] = {"object": {**event["data"]["object"], **after}, "previous_attributes": dict(before)}
+    event["data"] = {"object": {**event["data"]["object"], **after}, "previous_attributes": dict(before), **more}
     return {name: event[name] for name in known[OTHER]["properties"]}

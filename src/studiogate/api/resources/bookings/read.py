@@ -51,6 +51,10 @@ class Booking(Wire):
     booking_source: str | None = described("Who made it: `partner_api`, `staff` or `import`.", "partner_api")
     class_spot_id: Uuid | None = described("The spot, where the class has spots.", None)
     waitlist_position: int | None = described("1 for the next in line; null unless waitlisted.", None)
+    moved_to_booking_id: Uuid | None = described(
+        "The booking in another class that replaced this one when staff moved it.", None
+    )
+    moved_from_booking_id: Uuid | None = described("The booking that this one replaced.", None)
     created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
 
@@ -127,7 +131,7 @@ class BookingCancellation(Wire):
     cancelled_by: CancelledBy = described("Who cancelled: a key, the studio, or the clock.", "partner_api")
     reason: str | None = described("The reason that was given.", "Feeling unwell")
     cancellation_type: CancellationType | str = described(
-        "`graced`: late, but free of charge. `studio` and `class_cancelled`: by the studio, free of charge."
+        "`graced`: late, but free of charge. `studio`, `moved` and `class_cancelled`: by the studio, free of charge."
         " `waitlist_left`: it held no seat.",
         "late",
     )

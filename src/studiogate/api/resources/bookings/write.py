@@ -15,10 +15,11 @@ from studiogate.api.resources.bookings.read import Booking, BookingCancellation
 from studiogate.domain.access import Scope
 from studiogate.domain.refusals import Code, Refusal, RefusalType
 from studiogate.flows.bookings import previews
-from studiogate.flows.bookings.book import BookClass
+from studiogate.flows.bookings.book import NO_MEMBER, BookClass
 from studiogate.flows.bookings.cancel import CancelBooking
 from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.idempotency import Replay, Stored
+from studiogate.storage import members
 from studiogate.storage.bookings import read
 from studiogate.storage.db.statement import read_id
 from studiogate.telemetry import metrics
@@ -92,9 +93,18 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyHeader, bod
     """
     context = write_context(caller, idempotency_key, body, status=201)
     outcome = await caller.runtime.bookings.submit(PendingRequest(context, body.command()))
+    if isinstance(outcome, Refusal):
+        outcome = await _naming_merged(caller, outcome, body.member_id)
     if not isinstance(outcome, Replay):
         metrics.BOOKINGS.labels(_label(outcome)).inc()
     return answered(caller, outcome)
+
+
+async def _naming_merged(caller: Caller, refusal: Refusal, member_id: str) -> Refusal:
+    """Return the refusal; if there is no such member, with the one into which it was merged."""
+    if refusal != NO_MEMBER:
+        return refusal
+    return await caller.read(members.missing_member, member_id, NO_MEMBER.param)
 
 
 def _label(outcome: Stored | Refusal) -> str:
@@ -113,7 +123,7 @@ async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer
     """The same rules without any effect and without a key. The answer can change until you book."""
     validation = await caller.read(previews.validate_booking, body.command())
     if isinstance(validation, Refusal):
-        return caller.refuse(validation)
+        return caller.refuse(await _naming_merged(caller, validation, body.member_id))
     return Answer(200, json.dumps(validation, separators=(",", ":")).encode())
 
 
