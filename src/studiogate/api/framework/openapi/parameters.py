@@ -61,7 +61,9 @@ def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[s
 def _without_null(schema: Schema) -> dict[str, object]:
     """Remove null from the allowed types: a path, query or header value can be absent, but not null."""
     choices = [choice for choice in schema.get("anyOf", []) if choice.get("type") != "null"]
-    if len(choices) != 1:
+    if len(choices) > 1:
+        return {**schema, "anyOf": choices}
+    if not choices:
         return dict(schema)
     return {**choices[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
 
