@@ -94,6 +94,9 @@ _.RETAIL
 _.__annotations__
 _.__signature__
 
+# What templates of the documentation read.
+_.excerpt
+
 # What templates of the console read.
 _.asks_reason
 _.button

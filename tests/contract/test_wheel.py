@@ -17,7 +17,10 @@ LOOK = """
 import json, studiogate
 from studiogate.api.app import ROUTES
 from studiogate.api.framework import openapi
-print(json.dumps({"file": studiogate.__file__, "paths": len(openapi.document(ROUTES)["paths"])}))
+from studiogate.docs import contents
+paths, guides = len(openapi.document(ROUTES)["paths"]), contents.read_sources()
+pictures = [path.is_file() for path in contents.images()]
+print(json.dumps({"file": studiogate.__file__, "paths": paths, "guides": len(guides), "pictures": pictures}))
 """
 
 
@@ -49,6 +52,9 @@ def test_the_package_is_complete(unpacked: Path) -> None:
     found = json.loads(run(unpacked, "-c", LOOK))
     assert Path(found["file"]).is_relative_to(unpacked)
     assert found["paths"] > 30
+    assert found["guides"] >= 20
+    assert found["pictures"]
+    assert all(found["pictures"])
 
 
 def test_the_command_knows_its_version(unpacked: Path) -> None:

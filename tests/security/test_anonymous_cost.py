@@ -8,6 +8,7 @@ password is meant to be expensive, and is limited by the number of attempts; it 
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pytest
 
@@ -65,6 +66,11 @@ def of_heads() -> Iterator[Worst]:
     yield Worst("service key", headers=(("x-service-key", "sk_live_" + "a" * HEAD),))
 
 
+def of_searches() -> Iterator[Worst]:
+    for words in ("e", "a b c d e f g h i ", "con", "the ", "str pre con pro res sta mem cla ", "_", "key", "%41", "é"):
+        yield Worst(f"search {words}", "?q=" + quote(filled(words.encode(), HEAD // 4)))
+
+
 def of_bodies(limit: int, names: list[str]) -> Iterator[Worst]:
     """Forms at their limit: one that is nothing but a pattern, and one in which each known field has it."""
     share = limit // (len(names) + 1)
@@ -114,6 +120,7 @@ CONSOLE = [(route.method, "//console" + route.path) for route in screens.routes(
 CONSOLE += [("GET", "//console/today"), ("POST", "//console/members/new")]
 API = [("GET", "/members"), ("POST", "/bookings"), ("PATCH", "/leads/x"), ("DELETE", "/bookings/x"), ("POST", "/no")]
 PAGES = [("GET", "/" + path) for path in ("/", "/docs", "/docs/errors", "/partner/v1/openapi.json", "/livez", "/no")]
+SEARCH = "//docs/search"
 
 
 def entry_points(slug: str) -> dict[tuple[str, str], list[Worst]]:
@@ -129,6 +136,7 @@ def entry_points(slug: str) -> dict[tuple[str, str], list[Worst]]:
     for method, path in CONSOLE:
         if method == "POST":
             sent[method, path] = [*heads, *bodies]
+    sent["GET", SEARCH] = [*heads, *of_searches()]
     sent["POST", form] = [*heads, *of_bodies(MAX_TEXT_BODY, HOSTED_FIELDS), *of_parts(MAX_TEXT_BODY)]
     sent["POST", form + "/uploads"] = sent["POST", form + "/verify"] = heads
     return sent

@@ -57,7 +57,7 @@ KEY_EXPIRES = b"x-service-key-expires"
 
 
 class PartnerApp(FrontEnd[Exchange]):
-    """Serves the API, its documentation and its health."""
+    """Serves the API, its OpenAPI document and its health."""
 
     common = COMMON
 
@@ -116,7 +116,7 @@ class PartnerApp(FrontEnd[Exchange]):
         return answer._replace(may_compress=False) if is_booking else answer
 
     async def _public(self, exchange: Exchange) -> Answer:
-        """Serve health, metrics and documentation, which need no key."""
+        """Serve health, metrics and the OpenAPI document, which need no key."""
         page = self._pages.find(exchange.request)
         if page is None:
             return refused(Refusal(Code.NOT_FOUND), exchange.request_id)

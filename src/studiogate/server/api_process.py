@@ -16,8 +16,10 @@ import uvloop
 
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
+from studiogate.api import PREFIX, guides
 from studiogate.api.app import PartnerApp
 from studiogate.console.app import ConsoleApp
+from studiogate.docs import app as docs
 from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.runtime import Runtime
 from studiogate.server import quick_start, service_account
@@ -25,14 +27,15 @@ from studiogate.server.http_server import QuietServer, health_on, server_config
 from studiogate.telemetry import metrics
 from studiogate.web.body import Receive
 from studiogate.web.limits import Buckets
-from studiogate.web.request import READS, Scope, Send
+from studiogate.web.request import READS, Request, Scope, Send
 
 CONSOLE = "/console"
 
 
 class FrontEnds:
     """All front ends at one address: hosted pages below ``/f/``, ``/logo/`` and ``/media/``, the console below
-    ``/console``, the partner API everywhere else."""
+    ``/console``, the documentation below ``/docs`` and for browsers at addresses that are unknown, the partner API
+    everywhere else."""
 
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         shared = buckets or Buckets()
@@ -40,6 +43,7 @@ class FrontEnds:
         self.partners = PartnerApp(runtime, shared)
         self.visitors = HostedApp(runtime, shared)
         self.staff = ConsoleApp(runtime, shared)
+        self.readers = docs.DocsApp(runtime, guides.TEXTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"] if scope["type"] == "http" else ""
@@ -49,6 +53,8 @@ class FrontEnds:
             await self.visitors(scope, receive, send)
         elif path == CONSOLE or path.startswith(CONSOLE + "/"):
             await self.staff(scope, receive, send)
+        elif path and not path.startswith(PREFIX + "/") and docs.serves(Request(scope, receive)):
+            await self.readers(scope, receive, send)
         else:
             await self.partners(scope, receive, send)
 
@@ -99,7 +105,8 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     server = QuietServer(server_config(app, settings.public_url))
     server.config.load()
     metrics.studiogate_version()
-    service_account.drop(options.account, "studiogate.api", "studiogate.hosted", "studiogate.console")
+    front_ends = ("studiogate.api", "studiogate.docs", "studiogate.hosted", "studiogate.console")
+    service_account.drop(options.account, *front_ends)
     exit_with_supervisor(options.lifeline)
     if options.gate is not None:
         await _wait_at(options.gate, ending)

@@ -21,7 +21,14 @@ from studiogate.web.response import Answer, Header
 SHARED = Path(__file__).parent / "static"
 FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 CSS = b"text/css; charset=utf-8"
-_CONTENT_TYPES = {".css": CSS, ".js": b"text/javascript; charset=utf-8", ".svg": b"image/svg+xml", ".png": b"image/png"}
+_CONTENT_TYPES = {
+    ".css": CSS,
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+    ".png": b"image/png",
+    ".webp": b"image/webp",
+}
+_PICTURES = (b"image/png", b"image/webp")  # compressed already
 
 
 class StaticAssets:
@@ -52,7 +59,7 @@ class StaticAssets:
         """Return a file by its path in its folder, with a header that says how long it may be cached."""
         content, kind = self._files[name], _CONTENT_TYPES[Path(name).suffix]
         headers = ((b"content-type", kind), caching, (b"vary", b"accept-encoding"), *self._headers)
-        if zipped and not kind.startswith(b"image/png"):
+        if zipped and kind not in _PICTURES:
             return Answer(200, _gzipped(content), (*headers, (b"content-encoding", b"gzip")))
         return Answer(200, content, headers)
 
@@ -83,7 +90,7 @@ class StaticAssets:
 
 async def zipped(answer: Answer) -> Answer:
     """Return a text that never changes, compressed; it is compressed once."""
-    if dict(answer.headers).get(b"content-type", b"application/json").startswith(b"image/png"):
+    if dict(answer.headers).get(b"content-type") in _PICTURES:
         return answer
     body = await asyncio.to_thread(_gzipped, answer.body)
     return answer._replace(body=body, headers=(*answer.headers, (b"content-encoding", b"gzip")))

@@ -4,8 +4,8 @@ The knee is found with clients that wait for their responses. The overload then 
 times as fast as they can be answered, whatever the state of earlier ones. Each storm is compared with the load at the
 knee just before and after it, because the speed of a machine varies from minute to minute.
 
-What counts as offered is what was sent. The load has a core for itself, and the API processes have the others: on a
-machine with few cores it would otherwise take from the service the time that it needs to offer three times the load.
+What counts as offered is what was sent. The load has a core for itself; the API processes and PostgreSQL have the
+others: where they share cores, none of them can be offered three times what it is able to do.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ import itertools
 import os
 import statistics
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -239,25 +239,34 @@ class Overload:
         return await working, peak
 
 
-@contextmanager
-def core_for_the_load(service: Service) -> Iterator[None]:
-    """Run this process on a core on which the API processes do not run, if there are two."""
+@asynccontextmanager
+async def core_for_the_load(race_studio: RaceStudio, service: Service) -> AsyncIterator[None]:
+    """Run this process on a core on which neither the API processes nor PostgreSQL run, if there are two."""
     cores = sorted(os.sched_getaffinity(0))
+    backend = psutil.Process(await race_studio.connection.fetchval("select pg_backend_pid()"))
+    postmaster = backend.parent() or backend
+    database = [postmaster, *postmaster.children()]  # those that start later inherit it
+    served = [*service.api_pids(), *(each.pid for each in database)]
     if len(cores) > 1:
-        for pid in service.api_pids():
-            os.sched_setaffinity(pid, cores[:-1])
-        os.sched_setaffinity(0, cores[-1:])
+        _pin(served, cores[:-1])
+        _pin([0], cores[-1:])
     try:
         yield
     finally:
-        os.sched_setaffinity(0, cores)
+        _pin([0, *(each.pid for each in database)], cores)
+
+
+def _pin(pids: Iterable[int], cores: Sequence[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # a session of PostgreSQL that has ended
+            os.sched_setaffinity(pid, cores)
 
 
 async def overloaded(
     race_studio: RaceStudio, service: Service, seconds: float, overloads: int = 3, ramp: tuple[int, ...] = RAMP
 ) -> Outcome:
     """So many storms, of so many seconds each; and some more where one turned out to be too small for an overload."""
-    with core_for_the_load(service):
+    async with core_for_the_load(race_studio, service):
         return await _overloaded(race_studio, service, (seconds, overloads, ramp))
 
 

@@ -43,7 +43,7 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
         title=TITLE,
         version=API_VERSION,
         summary="The partner interface of one fitness studio.",
-        description=_INTRODUCTION.read_text(encoding="utf-8"),
+        description=introduction(),
         routes=routes,
         tags=_tags(routes),
         servers=[{"url": PREFIX, "description": "This server."}],
@@ -63,6 +63,11 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
     if described_webhooks:
         described["webhooks"] = described_webhooks
     return schemas.without_unused_components(described)
+
+
+def introduction() -> str:
+    """Return what all operations have in common, as Markdown."""
+    return _INTRODUCTION.read_text(encoding="utf-8")
 
 
 def document_bytes(routes: Sequence[LeanRoute]) -> bytes:

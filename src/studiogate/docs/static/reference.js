@@ -54,7 +54,7 @@ function fillContents(spec) {
     requestAnimationFrame(() => fillContents(spec));
     return;
   }
-  const contents = document.getElementById("contents");
+  const contents = document.getElementById("operations");
   const headings = [...document.querySelectorAll("#reference .info .description h2")];
   contents.append(element("a", { className: "group", href: "#content" }, "Guide"), listOf(headings.map(headingLink)));
   for (const { name } of spec.tags) {
