@@ -122,6 +122,9 @@ lock: $(BIN)/python ## resolve the newest versions into requirements/*.txt
 		--extra build pyproject.toml -o requirements/runtime.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--extra build --extra dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--group pyproject.toml:generators -o requirements/generators.txt
+	@command -v npm >/dev/null && cd requirements/generators && npm update --package-lock-only --no-audit --omit-lockfile-registry-resolved || true
 
 clean: ## remove the environment and caches (never ./data)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build test-artefacts

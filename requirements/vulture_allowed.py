@@ -95,6 +95,10 @@ _.__annotations__
 _.__signature__
 
 # What templates of the documentation read.
+is_usual
+body_example
+usual_codes
+returned_as
 _.excerpt
 
 # What templates of the console read.
@@ -123,6 +127,12 @@ _.skip_text
 _.url_of
 _.waiting_not_listed
 _.payments
+
+# Fields of answers, which are built from their rows.
+_.erased_at
+_.merged_member_id
+_.moved_to_booking_id
+_.moved_from_booking_id
 
 # The command `studiogate up`, which is imported by its name.
 up

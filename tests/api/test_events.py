@@ -132,7 +132,13 @@ async def test_filters_and_pages(api: PartnerApi, studio: Studio) -> None:
         if not page["has_more"]:
             break
     assert [each["sequence"] for each in walked] == list(range(4, 4 + len(EventType)))
-    for wrong in ("bookings.*", "booking", "", "*.created", "booking.created,booking.updated"):
+    for several, count in {"class.cancelled,waitlist.updated": 2, "form.*,lead.*,form.created": 5}.items():
+        assert len((await listed(api, key, type=several))["data"]) == count, several
+    later = walked[2]["created_at"]
+    since = [each["id"] for each in walked if each["created_at"] >= later]
+    assert [each["id"] for each in (await listed(api, key, created_after=later, limit=200))["data"]] == since
+    assert (await listed(api, key, created_after="2999-01-01T00:00:00Z"))["data"] == []
+    for wrong in ("bookings.*", "booking", "", "*.created", "booking.created,", ",*", "booking.created, form.*"):
         assert (await api.get("/events", key, params={"type": wrong})).status_code == 422, wrong
     for wrong in ("21", "-1", "x", ""):
         assert (await api.get("/events", key, params={"wait": wrong})).status_code == 422, wrong

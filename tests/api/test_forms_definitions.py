@@ -169,7 +169,8 @@ async def test_the_openapi_document_says_so(partner: Partner) -> None:
     schemas = response.json()["components"]["schemas"]
     assert set(schemas["FormField"]["required"]) == {"key", "label", "type", *OPTIONAL}
     for name in ("PartnerFormCreate", "StudioFormUpdate"):
-        taken = schemas[name]["properties"]["fields"]["items"]
+        assert schemas[name]["properties"]["fields"]["items"]["$ref"].endswith("/FormFieldInput")
+        taken = schemas["FormFieldInput"]
         assert set(taken["required"]) == {"key", "label", "type"}
         assert set(taken["properties"]) == {"key", "label", "type", *OPTIONAL}
 

@@ -14,9 +14,13 @@ import asyncpg
 import pytest
 
 from studiogate.api.app import ROUTES
+from studiogate.domain.access import operator_access
+from studiogate.domain.events import EventType
+from studiogate.storage import events
 from tests.support.asgi import PREFIX
 from tests.support.databases import run
 from tests.support.live_server import serving
+from tests.support.newest_rows import newest_row
 from tests.support.seed import Studio, issue_key, seed_studio
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))
@@ -50,6 +54,11 @@ async def _prepare(url: str) -> tuple[str, Studio]:
     connection = await asyncpg.connect(url)
     try:
         studio = await seed_studio(connection)
+        # The seed's events are about nothing; these carry resources, as the document says.
+        await connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
+        for type_ in EventType:
+            row_id = await newest_row(connection, studio.studio_id, type_)
+            await events.emit(connection, operator_access(studio.studio_id), type_, events.Change(row_id))
         return await issue_key(connection, studio), studio
     finally:
         await connection.close()

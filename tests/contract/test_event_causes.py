@@ -1,6 +1,7 @@
 """Every action of a partner emits exactly these events, with the resource as GET returns it afterwards.
 
-Events caused by commands and by the passing of time are tested in ``test_event_causes_inside.py``.
+Events caused by commands and by the passing of time are tested in ``test_event_causes_inside.py``; those of places, of
+the catalog and of merged and erased members in ``test_event_causes_staff.py``.
 """
 
 from uuid import UUID
@@ -8,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.events import EventType
-from tests.contract import test_event_causes_inside
+from tests.contract import test_event_causes_inside, test_event_causes_staff
 from tests.support import event_causes
 from tests.support.event_causes import EventStudio, News, caused_by, causing, in_any_order
 
@@ -17,7 +18,7 @@ studio_factory, event_studio = event_causes.studio_factory, event_causes.event_s
 
 
 def test_every_type_has_a_cause() -> None:
-    defined = {**globals(), **vars(test_event_causes_inside)}
+    defined = {**globals(), **vars(test_event_causes_inside), **vars(test_event_causes_staff)}
     tests = [test for name, test in defined.items() if name.startswith("test_") and callable(test)]
     named = {type_ for test in tests for type_ in caused_by(test)}
     assert named == set(EventType)

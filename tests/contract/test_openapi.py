@@ -152,7 +152,7 @@ def test_successes_have_a_true_example(document: Document) -> None:
             elif status != "204":
                 media = answer["content"]["application/json"]
                 schema = _resolved(document, media["schema"])
-                assert set(schema["required"]) <= media["example"].keys(), name
+                assert set(schema.get("required", ())) <= media["example"].keys(), name
                 assert _faults(document, media["schema"], media["example"]) == [], name
 
 
@@ -233,7 +233,7 @@ def test_every_event_type_is_a_webhook() -> None:
         family = "form_submission" if name == "form.submitted" else name.partition(".")[0]
         assert resource["object"] == family, name
         assert before.keys() <= resource.keys(), name
-        assert bool(before) is name.endswith(("updated", "cancelled", "disabled")), name
+        assert bool(before) is name.endswith(("updated", "cancelled", "changed", "disabled", "erased", "merged")), name
         assert all(resource[field] != value for field, value in before.items()), name
         assert _faults(served_document(), media["schema"], {**event, "data": {**event["data"], "object": {}}}) != []
 
@@ -262,3 +262,98 @@ def test_no_sentence_is_broken_by_an_empty_line(document: Document) -> None:
         for paragraph in found["description"].split("\n\n"):
             assert not paragraph[:1].islower(), name
             assert paragraph.rstrip().endswith((".", "`")), name
+
+
+def _schemas() -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from served_document()["components"]["schemas"].items()
+
+
+def _is_described(schema: dict[str, Any]) -> bool:
+    return bool(schema.get("description")) or ("$ref" in schema and _is_described(_resolved(served_document(), schema)))
+
+
+def test_every_schema_and_every_property_is_described() -> None:
+    for name, schema in _schemas():
+        assert _is_described(schema), name
+    for way, value in _walk(served_document()):
+        if isinstance(value, dict) and way.endswith("/properties") and "/example" not in way:
+            assert [each for each, schema in value.items() if not _is_described(schema)] == [], way
+
+
+def test_enumerations_have_a_name_and_are_there_once() -> None:
+    inline = [
+        way
+        for way, value in _walk(served_document())
+        if way.endswith("/enum") and not re.fullmatch(r"/components/schemas/\w+/enum", way)
+    ]
+    assert sorted(inline) == [
+        "/components/parameters/API-Version/schema/enum",
+        "/components/schemas/OtherEvent/properties/type/not/enum",
+    ]
+    values = [tuple(schema["enum"]) for _, schema in _schemas() if "enum" in schema]
+    assert len(values) == len(set(values))
+
+
+def _of_answers(document: Document) -> set[str]:
+    """Return the names of the schemas that answers and webhooks contain."""
+    waiting: list[Any] = [answer for _, found in _operations(document) for answer in found["responses"].values()]
+    waiting += [item["post"]["requestBody"] for item in document["webhooks"].values()]
+    names: set[str] = set()
+    while waiting:
+        for way, value in _walk(waiting.pop()):
+            if way.endswith("/$ref") and "/not/" not in way:
+                kind, name = value.split("/")[2:]
+                if name not in names:
+                    names.add(name)
+                    waiting.append(document["components"][kind][name])
+    return {name for name in names if name in document["components"]["schemas"]}
+
+
+def test_enumerations_of_answers_are_open() -> None:
+    """A reference to an enumeration stands beside any other string."""
+    document = served_document()
+    schemas = document["components"]["schemas"]
+    for name in sorted(_of_answers(document)):
+        for way, value in _walk(schemas[name]):
+            if way.endswith("/$ref") and "enum" in _resolved(document, {"$ref": value}):
+                siblings = schemas[name]
+                for part in way.split("/")[1:-2]:
+                    siblings = siblings[int(part)] if isinstance(siblings, list) else siblings[part]
+                assert {"type": "string"} in siblings, f"{name}{way}"
+
+
+def test_no_field_of_a_body_has_a_default() -> None:
+    """openapi-typescript makes such a field required."""
+    assert [
+        way
+        for way, _ in _walk(served_document()["components"]["schemas"])
+        if way.endswith("/default") and "/properties/default" not in way
+    ] == []
+    assert served_document()["components"]["parameters"]["limit_50"]["schema"]["default"] == 50
+
+
+def test_webhooks_need_no_key() -> None:
+    assert all(item["post"]["security"] == [] for item in served_document()["webhooks"].values())
+
+
+def test_refusals_are_shared() -> None:
+    own = [
+        f"{name} {status}"
+        for name, found in _operations(served_document())
+        for status, answer in found["responses"].items()
+        if status >= "4" and status != "409" and "$ref" not in answer
+    ]
+    assert own == []
+
+
+def test_the_compact_form_says_everything_in_few_words() -> None:
+    document = served_document()
+    text = openapi.compact.compact(document)
+    assert len(text) / 3.5 < 25_000, "tokens, about"
+    for name, found in _operations(document):
+        assert f"\n{name} [{found['x-required-scope'] or 'any key'}] {found['summary']}" in text
+    assert all(f"\n{name} (" in text for name in document["webhooks"])
+    for name, schema in _schemas():
+        own = {member: each for member, each in schema.get("properties", {}).items() if "List" not in name}
+        assert all(f"\n  {member}" in text for member in own), name
+        assert all(f'"{value}"' in text for value in schema.get("enum", ()))

@@ -18,8 +18,15 @@ from tests.support.demo_service import DemoService
 pytestmark = pytest.mark.anyio
 demo_service = loaded_demo.demo_service
 
-# Nothing of the day disables an endpoint.
-CAUSED = set(EventType) - {EventType.WEBHOOK_ENDPOINT_DISABLED}
+# What a day at the front desk does not do: disable an endpoint, change the studio's places and catalog, merge or erase
+# somebody. Changed counts are announced once the events are numbered.
+UNCHANGED = {"webhook_endpoint", "location", "room", "class_type", "instructor", "product"}
+LATER = {EventType.CLASS_AVAILABILITY_CHANGED}
+CAUSED = {each for each in EventType if each.resource not in UNCHANGED} - {
+    EventType.MEMBER_MERGED,
+    EventType.MEMBER_ERASED,
+    *LATER,
+}
 
 
 async def test_doctor_finds_nothing(demo_service: DemoService) -> None:
@@ -43,15 +50,16 @@ async def test_no_step_of_the_day_is_refused(demo_service: DemoService) -> None:
 
 async def test_the_event_log_has_every_type(demo_service: DemoService) -> None:
     rows = await demo_service.rows("select distinct type, actor from events")
-    assert {row["type"] for row in rows} == {each.value for each in CAUSED}
-    assert {row["actor"] for row in rows} == {"partner", "staff", "visitor"}
+    assert {row["type"] for row in rows} - LATER == {each.value for each in CAUSED}
+    assert {row["actor"] for row in rows if row["type"] not in LATER} == {"partner", "staff", "visitor"}
 
 
 async def test_partners_read_the_log(demo_service: DemoService) -> None:
     await events.number_all(demo_service.api.app._runtime.database)
+    await events.announce_availability(demo_service.api.app._runtime.database)
     status, page = await demo_service.request("GET", "/events?limit=200")
     assert status == 200
-    assert {event["type"] for event in page["data"]} == {each.value for each in CAUSED}
+    assert {event["type"] for event in page["data"]} == {each.value for each in CAUSED | LATER}
 
 
 async def test_staff_of_every_role_without_passwords(demo_service: DemoService) -> None:

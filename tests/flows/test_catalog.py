@@ -10,7 +10,7 @@ from studiogate.domain.staff import Role
 from studiogate.flows import catalog
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff import audited, code, faults, news, person
+from tests.support.staff import audited, code, faults, forget, news, person
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -35,6 +35,7 @@ async def new_price(studio: BookingStudio, product: UUID, amount: str = "90.00",
     made = await run(studio, catalog.create_price, product, {"amount": amount, **values})
     assert isinstance(made, UUID), made
     await studio.sql("delete from audit_log where studio_id = $1")
+    await forget(studio)
     return made
 
 
@@ -49,7 +50,7 @@ async def test_create_a_product(studio: BookingStudio) -> None:
     assert changes["location_ids"] == [None, limits["location_ids"]]
     assert changes["class_type_ids"] == [None, limits["class_type_ids"]]
     assert changes["name"] == [None, "Ten classes"]
-    assert await news(studio) == [], "the catalog has no events"
+    assert await news(studio) == [("product.created", str(product), {})]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,8 @@ async def test_memberships_keep_the_price_they_renew_at(studio: BookingStudio) -
     prices = {row["id"]: row["price_id"] for row in await studio.rows("memberships")}
     assert [prices[each] for each in kept] == [old] * 4
     assert [prices[each] for each in (own, *left)] == [other, None, None]
-    assert await news(studio) == [], "partners see nothing of it"
+    ((type_, _, changed),) = await news(studio)
+    assert (type_, set(changed)) == ("product.updated", {"prices"}), "partners see nothing of the memberships' prices"
     assert (await run(studio, catalog.replace_price, other, {"amount": "11.00"})).memberships_kept == 1
     assert code(await run(studio, catalog.retire_price, old)) == "invalid_transition"
     assert code(await run(studio, catalog.make_default, old)) == "invalid_transition"

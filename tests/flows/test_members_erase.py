@@ -188,8 +188,9 @@ async def test_events_and_audit_entry(studio: BookingStudio) -> None:
     await studio.sql("delete from audit_log where studio_id = $1")
     await did(studio, flow.erase, someone.member)
     emitted = await news(studio)
-    names = ("name", "first_name", "last_name", "email", "phone")
-    assert ("member.updated", str(someone.member), dict.fromkeys(names)) in emitted
+    names = ("name", "first_name", "last_name", "email", "phone", "erased_at")
+    for type_ in ("member.updated", "member.erased"):
+        assert (type_, str(someone.member), dict.fromkeys(names)) in emitted
     gone = ("email", "source", "metadata")
     assert ("lead.updated", str(someone.lead), dict.fromkeys(gone)) in emitted
     (membership,) = [previous for type_, _, previous in emitted if type_ == "membership.updated"]
@@ -238,11 +239,11 @@ async def test_an_erased_member_stays_as_it_is(studio: BookingStudio) -> None:
         (staff.add_note, "x"),
     ):
         assert (await refused(studio, action, member, *more)).code is Code.INVALID_TRANSITION
-    assert (await studio.refused(class_id, member))["code"] == "member_suspended"
+    assert (await studio.refused(class_id, member))["details"]["reasons"][0] == "member_erased"
     wanted = StaffBooking(class_id, member, override=Override(True, "Asked."))
     line = {"product_key": "towel", "amount_total": "5.00"}
+    assert (await refused(studio, desk.book_for_member, wanted)).code is Code.MEMBER_ERASED
     for refusal in (
-        await refused(studio, desk.book_for_member, wanted),
         await refused(studio, sell, Order(member, studio.product)),
         await refused(studio, purchases.record_line, member, None, line),
     ):
@@ -307,7 +308,7 @@ async def test_a_booking_waits_for_an_erasure_and_is_refused(studio: BookingStud
         task = asyncio.create_task(studio.post(wire_body(class_id, member)))
         await until_blocked(connection, task)
     answer = await task
-    assert (answer.status, answer.json()["error"]["code"]) == (409, "member_suspended")
+    assert (answer.status, answer.json()["error"]["code"]) == (409, "member_erased")
     assert await studio.counts(class_id) == (0, 0)
 
 

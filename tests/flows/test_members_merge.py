@@ -69,7 +69,9 @@ async def test_everything_moves(studio: BookingStudio) -> None:
     assert row["staff_notes"] == "Tall.\nShy."
 
     moved = {"member_id": str(other)}
-    expected: list[tuple[str, str, dict[str, Any]]] = [("member.updated", str(kept), {"phone": None})]
+    expected: list[tuple[str, str, dict[str, Any]]] = [
+        (f"member.{each}", str(kept), {"phone": None}) for each in ("updated", "merged")
+    ]
     expected += [("booking.updated", each["id"], moved) for each in (booked, cancelled, waits)]
     expected += [("waitlist.updated", entry["id"], moved), ("purchase.updated", str(purchase), moved)]
     version = {**moved, "state_version": membership["state_version"]}

@@ -49,7 +49,7 @@ async def test_a_move_with_its_events_and_audit_entries(studio: BookingStudio) -
     assert (new["class_id"], new["member_id"], new["status"]) == (str(new_class), str(member), "confirmed")
     assert done.receipt == await studio.get(f"/bookings/{held['id']}/cancellation")
     receipt = {name: done.receipt[name] for name in ("cancellation_type", "late_fee", "credits_returned", "promoted")}
-    assert receipt == {"cancellation_type": "studio", "late_fee": None, "credits_returned": 1, "promoted": True}
+    assert receipt == {"cancellation_type": "moved", "late_fee": None, "credits_returned": 1, "promoted": True}
     assert done.receipt["reason"] == "The bike is broken"
     assert (await studio.counts(old_class), await studio.counts(new_class)) == ((1, 0), (1, 0))
     assert (await studio.credits(member), await studio.status(waiting)) == (9, "confirmed")
@@ -60,7 +60,7 @@ async def test_a_move_with_its_events_and_audit_entries(studio: BookingStudio) -
         ("waitlist.updated", entry["id"], "staff"),
         ("booking.created", new["id"], "staff"),
     ]
-    assert json.loads(events[0]["previous_attributes"]) == {"status": "confirmed"}
+    assert json.loads(events[0]["previous_attributes"]) == {"status": "confirmed", "moved_to_booking_id": None}
     entries = {row["action"]: row for row in await studio.rows("audit_log", OF_STAFF)}
     assert {action: str(row["subject_id"]) for action, row in entries.items()} == {
         "booking.move": held["id"],

@@ -29,6 +29,7 @@ NOT_IN_THE_FILE = {
     "credentials": "keys belong to the installation",
     "credential_secrets": "keys belong to the installation",
     "event_heads": "the event log belongs to the installation",
+    "class_availability": "what was announced belongs to the event log",
     "events": "the event log belongs to the installation",
     "form_upload_usage": "counted from the files",
     "idempotency_keys": "responses to requests that were sent to this installation",

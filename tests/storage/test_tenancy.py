@@ -22,13 +22,14 @@ GLOBALLY_UNIQUE = {"studios_slug_key", "credentials_id_key"}
 # Ids that no foreign key checks: arrays (checked when a key is created or a role given, and compared within the studio
 # by reads). An external id is another system's, of a row in one of several tables.
 # The audit log outlives what it is about. The request log has the ids of authenticated keys, and callers' own ids.
-# Transactions have no table.
+# Transactions have no table, and a member that was merged is gone.
 UNCHECKED_REFERENCES = {
     ("credentials", "location_ids"),
     ("staff_roles", "location_ids"),
     ("audit_log", "account_id"),
     ("audit_log", "subject_id"),
     ("audit_log", "transaction_id"),
+    ("events", "merged_id"),
     ("events", "transaction_id"),
     ("external_ids", "external_id"),
     ("external_ids", "row_id"),

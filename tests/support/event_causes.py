@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.cli.main import main
+from studiogate.flows.events import announce_availability
 from studiogate.worker import housekeeping as sweep
 from tests.support.booking_studio import BookingStudio, StudioFactory, opened_factory
 from tests.support.webhook_studio import SECRET_KEY
@@ -28,8 +29,15 @@ PATHS = {
     "membership": "/memberships/{id}",
     "purchase": "/purchases/{id}",
     "class": "/classes/{id}",
+    "product": "/products/{id}",
+    "studio": "/studio",
+    "location": "/locations/{id}",
+    "room": "/rooms/{id}",
+    "class_type": "/class-types/{id}",
+    "instructor": "/instructors/{id}",
     "webhook_endpoint": "/webhook-endpoints/{id}",
 }
+AVAILABILITY = "class.availability_changed"
 News = tuple[str, dict[str, Any]]
 Test = TypeVar("Test", bound=Callable[..., Any])
 
@@ -85,12 +93,13 @@ class EventStudio:
         await sweep.sweep_once(self.studio.api.app._runtime)
 
     async def news(self, actor: str = "partner") -> list[News]:
-        """Return type and previous attributes of each new event; the last event's object must equal the GET."""
+        """Return type and previous attributes of each new event; the last event's object must equal the GET. Those of
+        changed counts, which follow a moment later, are returned by ``availability``."""
         sequencer = self.studio.api.app._runtime.sequencer
         sequencer.kick(self.studio.id)
         await sequencer.settled()
         listed = (await self.studio.get("/events", limit=200))["data"]
-        new = [event for event in listed if event["id"] not in self.seen]
+        new = [each for each in listed if each["id"] not in self.seen and each["type"] != AVAILABILITY]
         self.seen |= {event["id"] for event in new}
         self.types |= {event["type"] for event in new}
         last = {event["data"]["object"]["id"]: event for event in new}
@@ -99,6 +108,19 @@ class EventStudio:
             assert await self.studio.get(PATHS[resource["object"]].format(**resource)) == resource, event["type"]
         assert {event["actor"]["type"] for event in new} <= {actor}
         return [(event["type"], event["data"]["previous_attributes"]) for event in new]
+
+    async def availability(self) -> list[dict[str, Any]]:
+        """Return the events about changed counts, once the second after each change is over."""
+        sequencer = self.studio.api.app._runtime.sequencer
+        sequencer.kick(self.studio.id)
+        await sequencer.settled()
+        later = "update class_availability set due_at = now(), announced_at = announced_at - interval '1 second'"
+        await self.studio.sql(f"{later} where studio_id = $1 and announced_at is not null")
+        await announce_availability(self.studio.database)
+        events: list[dict[str, Any]] = (await self.studio.get("/events", type=AVAILABILITY, limit=200))["data"]
+        self.types |= {event["type"] for event in events}
+        assert {event["actor"]["type"] for event in events} <= {"system"}
+        return events
 
     async def full_class(self, waiting: int = 1, **columns: Any) -> tuple[UUID, Any, list[Any]]:
         """Return a class of one seat, the booking that has it, and the waiting ones; their events are skipped."""

@@ -105,7 +105,7 @@ class _Comparison:
             if pair in self.seen:
                 return
             self.seen.add(pair)
-        was, now = self._resolved(before, self.old), self._resolved(after, self.new)
+        was, now = self._shape(before, self.old), self._shape(after, self.new)
         kinds_before, kinds_after = self._kinds(was, self.old), self._kinds(now, self.new)
         narrowed = kinds_before - kinds_after if of_request else kinds_after - kinds_before
         if narrowed and kinds_before and kinds_after:
@@ -126,12 +126,32 @@ class _Comparison:
         if "items" in was and "items" in now:
             yield from self._schema(f"{place}[]", was["items"], now["items"], of_request=of_request)
         alternatives = self._alternatives(was, self.old), self._alternatives(now, self.new)
-        for before, after in zip(*alternatives, strict=False):
+        for before, after in _pairs(*alternatives):
             yield from self._schema(place, before, after, of_request=of_request)
+
+    def _shape(self, schema: Schema, document: Document) -> Schema:
+        """Return the schema with the members of all its parts, and with those that all its alternatives have."""
+        schema = self._resolved(schema, document)
+        parts = [self._shape(each, document) for each in schema.get("allOf", ())]
+        choices = [self._shape(each, document) for each in self._alternatives(schema, document)]
+        if not parts and len(choices) < 2:
+            return schema
+        members, required = dict(schema.get("properties", {})), set(schema.get("required", ()))
+        for part in parts:
+            members |= part.get("properties", {})
+            required |= set(part.get("required", ()))
+        if choices:
+            members |= {
+                name: each
+                for name, each in _members(choices[0]).items()
+                if all(name in _members(one) for one in choices)
+            }
+            required |= set.intersection(*(set(each.get("required", ())) for each in choices))
+        return {**schema, "properties": members, "required": sorted(required)}
 
     def _alternatives(self, schema: Schema, document: Document) -> list[Schema]:
         """Return the alternatives that are not null."""
-        listed = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())]
+        listed = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
         return [each for each in listed if self._kinds(self._resolved(each, document), document) != {"null"}]
 
     def _kinds(self, schema: Schema, document: Document) -> set[str]:
@@ -149,6 +169,21 @@ class _Comparison:
                 found = found[part]
             schema = found
         return schema
+
+
+def _pairs(before: list[Schema], after: list[Schema]) -> Iterator[tuple[Schema, Schema]]:
+    """Return the alternatives with those that took their place: of the same name, else at the same place."""
+    named = {each["$ref"]: each for each in after if "$ref" in each}
+    for place, each in enumerate(before):
+        if "$ref" in each and each["$ref"] in named:
+            yield each, named[each["$ref"]]
+        elif place < len(after):
+            yield each, after[place]
+
+
+def _members(schema: Schema) -> Schema:
+    found: Schema = schema.get("properties", {})
+    return found
 
 
 def _operations(old: Document, new: Document, part: str) -> Iterator[tuple[str, Schema, Schema | None]]:

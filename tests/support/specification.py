@@ -1,7 +1,8 @@
 """The resources of the specification (section 2) and of the contract's additions, field by field, as data.
 
 A type is a key of ``TYPES`` in ``test_resources.py``; a question mark after it means that the field may be null. Every
-field is always present. A field is nullable only if the specification or the contract says so.
+field is always present. A field is nullable only if the specification or the contract says so, and only where null
+occurs: a booking's times, a studio's slug and timezone may be null by the specification, but never are.
 """
 
 from collections.abc import Mapping
@@ -39,8 +40,8 @@ RESOURCES: Mapping[str, Fields] = {
         """
         id              uuid
         name            string
-        slug            string?
-        timezone        string?
+        slug            string
+        timezone        string
         logo_url        string?
         primary_color   string?
         """
@@ -113,7 +114,7 @@ RESOURCES: Mapping[str, Fields] = {
         status                  string
         visible                 boolean
         booking_opens_at        instant?
-        booking_closes_at       instant?
+        booking_closes_at       instant
         cancellation_cutoff_at  instant
         promotion_cutoff_at     instant
         waitlist_count          integer
@@ -186,6 +187,7 @@ RESOURCES: Mapping[str, Fields] = {
         membership_type         string?
         membership_start_date   instant?
         membership_end_date     instant?
+        erased_at               instant?
         created_at              instant
         updated_at              instant
         """
@@ -224,8 +226,10 @@ RESOURCES: Mapping[str, Fields] = {
         booking_source      string?
         class_spot_id       uuid?
         waitlist_position   integer?
-        created_at          instant?
-        updated_at          instant?
+        moved_to_booking_id uuid?
+        moved_from_booking_id uuid?
+        created_at          instant
+        updated_at          instant
         """
     ),
     "waitlist": _fields(
@@ -370,7 +374,7 @@ RESOURCES: Mapping[str, Fields] = {
         type            string
         api_version     string
         created_at      instant
-        sequence        integer?
+        sequence        integer
         studio_id       uuid
         actor           actor
         data            object

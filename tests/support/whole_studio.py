@@ -18,7 +18,7 @@ from studiogate.domain.sales import Order
 from studiogate.flows import memberships, purchases
 from studiogate.flows import studio as studio_flows
 from studiogate.flows.bookings import desk, mails
-from studiogate.flows.bookings.desk import StaffBooking
+from studiogate.flows.bookings.desk import Move, StaffBooking
 from studiogate.flows.bookings.staff import cancel_class
 from studiogate.flows.members import staff
 from studiogate.flows.members.erase import erase
@@ -163,7 +163,7 @@ async def _make_schedule(studio: WholeStudio) -> None:
 
 
 async def _sell(studio: WholeStudio) -> None:
-    """A sale that is paused and partly refunded, adjusted credits, a waived fee, a booking against the rules."""
+    """A sale that is paused and partly refunded, adjusted credits, a waived fee, a booking against the rules, moved."""
     member, monthly = UUID(uid("north", "member", 3)), UUID(uid("north", "monthly"))
     order = Order(member, UUID(uid("north", "product")), monthly, UUID(uid("north", "location", 0)), auto_renew=True)
     sold = await studio.do(purchases.sell, order)
@@ -173,7 +173,12 @@ async def _sell(studio: WholeStudio) -> None:
     await studio.do(memberships.pause, sold.membership_id, Pause(ahead, ahead + timedelta(days=3), "holiday"))
     await studio.do(purchases.waive_fee, UUID(uid("north", "fee")), "was ill")
     wanted = StaffBooking(UUID(uid("north", "class", 1)), UUID(uid("north", "member", 1)))
-    await studio.do(desk.book_for_member, wanted._replace(override=Override(True, "a regular guest")))
+    reason = Override(True, "a regular guest")
+    booked = await studio.do(desk.book_for_member, wanted._replace(override=reason))
+    times = {"start_time": ahead.isoformat(), "end_time": (ahead + timedelta(hours=1)).isoformat()}
+    other = {"title": "Other", "capacity": 3, "location_id": uid("north", "location", 0), **times}
+    made = await studio.do(classes.create, Given(other))
+    await studio.do(desk.move_booking, Move(UUID(booked.booking["id"]), made.id, override=reason))
 
 
 async def _keep_people(studio: WholeStudio) -> None:

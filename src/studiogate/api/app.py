@@ -4,16 +4,19 @@ The order in which a request is checked is fixed: key (401), rate limit (429), s
 (415/400), values (422), then the endpoint's own checks (404, 409). Only overload (503) is reported before all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 from studiogate import telemetry
 from studiogate.api import PREFIX
-from studiogate.api.framework.auth import Authenticator
+from studiogate.api.framework import openapi
+from studiogate.api.framework.auth import Authenticator, arrived_unencrypted
 from studiogate.api.framework.errors import COMMON, refused, with_absolute_doc_url
 from studiogate.api.framework.route import Caller, LeanRoute
 from studiogate.api.health import Health
-from studiogate.api.public_pages import PublicPages
+from studiogate.api.public_pages import DESCRIPTIONS, PublicPages
 from studiogate.api.resources import catalog, events, keys, leads, members, purchases, schedule, studio
 from studiogate.api.resources.bookings import read as bookings
 from studiogate.api.resources.bookings import write as booking_writes
@@ -51,6 +54,13 @@ WORDS = (
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
+
+@cache
+def document() -> Mapping[str, Any]:
+    """Return the OpenAPI document. Making it takes a second, so a process makes it once, when it is asked for."""
+    return openapi.document(ROUTES)
+
+
 BOOKINGS = PREFIX + "/bookings"
 KEY = b"x-service-key"
 KEY_EXPIRES = b"x-service-key-expires"
@@ -65,13 +75,14 @@ class PartnerApp(FrontEnd[Exchange]):
         self._runtime = runtime
         self._tree = RouteTree(PREFIX, [(method, each.path, each) for each in ROUTES for method in each.methods or ()])
         self.health = Health(runtime.database)
-        self._pages = PublicPages(runtime, ROUTES, self.health)
+        self._pages = PublicPages(runtime, document, self.health)
         self.authenticator = Authenticator(runtime.database)
         self.request_log = RequestLog(runtime.database)
         self._buckets = buckets or Buckets()
         self._admission = Admission()
         self._default_limit = runtime.settings.rate_limit
         self._public_url = runtime.settings.public_url
+        self._requires_https = (self._public_url or "").lower().startswith("https:")
 
     def begin(self, request: Request) -> Exchange:
         return Exchange(request)
@@ -88,7 +99,7 @@ class PartnerApp(FrontEnd[Exchange]):
 
     async def answer(self, exchange: Exchange) -> Answer:
         request = exchange.request
-        if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
+        if not request.path.startswith(PREFIX + "/") or request.path in DESCRIPTIONS:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
         self._runtime.database.shed_if_overloaded()
@@ -112,6 +123,8 @@ class PartnerApp(FrontEnd[Exchange]):
         credential = await self._authenticated(exchange)
         if isinstance(credential, Answer):
             return credential
+        if self._requires_https and arrived_unencrypted(request):
+            return refused(Refusal(Code.HTTPS_REQUIRED), exchange.request_id)
         answer = await self._route(exchange, match, credential)
         return answer._replace(may_compress=False) if is_booking else answer
 

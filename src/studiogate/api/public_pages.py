@@ -1,16 +1,20 @@
 """Addresses that need no key: the OpenAPI document, and health unless the settings give it its own port."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from studiogate.api import PREFIX
 from studiogate.api.framework import openapi
-from studiogate.api.framework.route import LeanRoute
 from studiogate.api.health import Health
 from studiogate.runtime import Runtime
 from studiogate.web.request import Request
 from studiogate.web.response import Answer
+
+OPENAPI = PREFIX + "/openapi.json"
+COMPACT = PREFIX + "/openapi.txt"
+DESCRIPTIONS = (OPENAPI, COMPACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +28,13 @@ class PublicPage:
 
 
 class PublicPages:
-    """The pages by path. The OpenAPI document is built once, on its first request, so that it does not delay the start
-    of the service."""
+    """The pages by path. The OpenAPI document is written on its first request, so that it does not delay the start of
+    the service."""
 
-    openapi_path = PREFIX + "/openapi.json"
-
-    def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute], health: Health) -> None:
-        self._routes = routes
-        self._description: Answer | None = None
-        self._document = PublicPage(self.openapi_path, self._openapi, True)
+    def __init__(self, runtime: Runtime, document: Callable[[], Mapping[str, Any]], health: Health) -> None:
+        self._document = document
+        self._descriptions: dict[str, Answer] = {}
+        self._pages = {path: PublicPage(path, self._described(path), True) for path in DESCRIPTIONS}
         has_port = runtime.settings.admin_port is not None
         self._health = {} if has_port else {path: PublicPage(path, answer) for path, answer in health.pages.items()}
 
@@ -42,9 +44,21 @@ class PublicPages:
         path = request.path
         if path in self._health:
             return self._health[path] if request.raw_path in (b"", path.encode()) else None
-        return self._document if path == self.openapi_path else None
+        return self._pages.get(path)
 
-    async def _openapi(self, _request_id: str) -> Answer:
-        if self._description is None:
-            self._description = Answer(200, await asyncio.to_thread(openapi.document_bytes, self._routes))
-        return self._description
+    def _described(self, path: str) -> Callable[[str], Awaitable[Answer]]:
+        async def page(_request_id: str) -> Answer:
+            if not self._descriptions:
+                self._descriptions = await asyncio.to_thread(_descriptions, self._document)
+            return self._descriptions[path]
+
+        return page
+
+
+def _descriptions(document: Callable[[], Mapping[str, Any]]) -> dict[str, Answer]:
+    """Return the OpenAPI document, and its compact form as text."""
+    text = openapi.compact.compact(document()).encode()
+    return {
+        OPENAPI: Answer(200, openapi.as_bytes(document())),
+        COMPACT: Answer(200, text, ((b"content-type", b"text/plain; charset=utf-8"),)),
+    }

@@ -17,6 +17,7 @@ SHORT: Mapping[str, str] = {
     Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: "membership not valid here",
     Code.INSUFFICIENT_CREDITS: "no credits left",
     Code.WAIVER_REQUIRED: "waiver missing",
+    Code.MEMBER_ERASED: "erased",
     Code.MEMBER_SUSPENDED: "suspended",
     Code.BOOKING_LIMIT_REACHED: "daily limit reached",
     Code.OVERLAPPING_BOOKING: "has another class then",

@@ -5,9 +5,11 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from studiogate import API_VERSION, clock
-from studiogate.docs.contents import CONTENTS
+from studiogate.docs import rendering
+from studiogate.docs.contents import CONTENTS, REFERENCE
 from studiogate.docs.search import MAX_QUERY
 from studiogate.docs.site import ASSETS, Site
 from studiogate.domain.refusals import Code, Refusal
@@ -54,17 +56,21 @@ def serves(request: Request) -> bool:
 
 
 class DocsApp(FrontEnd[Exchange]):
-    """Serves the documentation. ``texts`` are pages that the partner API writes, as Markdown by name."""
+    """Serves the documentation. ``texts`` are pages that the partner API writes, as Markdown by name; ``document`` is
+    its OpenAPI document."""
 
     common = CommonHeaders((*sending.on_every_answer(policy=POLICY), *sending.OF_PAGES))
 
-    def __init__(self, runtime: Runtime, texts: Mapping[str, Callable[[], str]]) -> None:
+    def __init__(
+        self, runtime: Runtime, texts: Mapping[str, Callable[[], str]], document: Callable[[], Mapping[str, Any]]
+    ) -> None:
         self._runtime = runtime
-        self._site = Site(texts, lambda: known_address(runtime.settings))
+        self._site = Site(texts, document, lambda: known_address(runtime.settings))
         self._templates = templates_in(Path(__file__).parent / "templates")
         self._templates.globals.update(
             asset=ASSETS.address, contents=CONTENTS, title_of=self._site.title, api_version=API_VERSION
         )
+        self._templates.filters.update(prose=rendering.prose, sample=rendering.sample)
         self._answers: dict[str, Answer] = {}
         self._front: tuple[float, Answer] | None = None
         ASSETS.read()
@@ -129,7 +135,8 @@ class DocsApp(FrontEnd[Exchange]):
             return None
         if path.endswith(".md"):
             return Answer(200, page.markdown.encode(), ((b"content-type", b"text/markdown; charset=utf-8"),))
-        return self._html(page.template, {"page": page})
+        of_reference = page.entry.name.startswith(REFERENCE)
+        return self._html(page.template, {"page": page, "reference": self._site.reference if of_reference else None})
 
     async def _found(self, query: str) -> Answer:
         index = await asyncio.to_thread(lambda: self._site.index)

@@ -42,7 +42,7 @@ _SAME: Mapping[str, Sequence[str]] = {
         "signature": "verify signed",
         "started": "quickstart",
         "throttling": "rate",
-        "token": "key authentication",
+        "token": "key authentication",  # nosec B105
         "zone": "timezone",
     }.items()
 }

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from studiogate.docs import contents, rendering, search
+from studiogate.docs import contents, reference, reference_text, rendering, search
 from studiogate.docs.contents import CONTENTS, ENTRIES, FRONT, IMAGES, REFERENCE, Entry
 from studiogate.docs.rendering import Section
 from studiogate.web.static_assets import SHARED, StaticAssets
@@ -19,7 +19,6 @@ ASSETS = StaticAssets(
     SHARED / "tokens.css",
     SHARED / "ui.css",
     _HERE / "static",
-    _HERE / "vendor" / "swagger-ui",
     *contents.images(),
 )
 # In samples; a page shows the address of the service instead.
@@ -40,26 +39,43 @@ class Page(NamedTuple):
     sections: Sequence[Section]
     markdown: str
     template: str = "page.html"
+    chapter: reference.Chapter | None = None
 
 
 class Site:
-    """All pages. ``texts`` are the Markdown of those that are no files, by name; ``address`` is the service's own."""
+    """All pages. ``texts`` are the Markdown of those that are no files, by name; ``document`` is the OpenAPI document,
+    ``address`` the service's own."""
 
-    def __init__(self, texts: Mapping[str, Callable[[], str]], address: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        texts: Mapping[str, Callable[[], str]],
+        document: Callable[[], Mapping[str, Any]],
+        address: Callable[[], str],
+    ) -> None:
         self._sources = contents.read_sources()
         self._texts = texts
+        self._document = document
         self._address = address
         self._pages: dict[str, Page] = {}
 
     def page(self, name: str) -> Page | None:
         """Return the page at /docs/NAME."""
-        if name in ENTRIES and name not in self._pages:
+        if name not in self._pages and name.partition("/")[0] == REFERENCE:
+            page = self._of_reference(name.partition("/")[2], name)
+            if page is not None:
+                self._pages[name] = page
+        elif name in ENTRIES and name not in self._pages:
             self._pages[name] = self._rendered(ENTRIES[name])
         return self._pages.get(name)
 
     @cached_property
     def pages(self) -> list[Page]:
-        return [page for name in ENTRIES if (page := self.page(name)) is not None]
+        chapters = [f"{REFERENCE}/{name}" for name in self.reference.chapters]
+        return [page for name in (*ENTRIES, *chapters) if (page := self.page(name)) is not None]
+
+    @cached_property
+    def reference(self) -> reference.Reference:
+        return reference.Reference(self._document(), self._address())
 
     @cached_property
     def index(self) -> search.Index:
@@ -109,28 +125,30 @@ class Site:
         return {path: path for path in pages} | {code: f"/docs/errors#{code}" for code in codes}
 
     def _rendered(self, entry: Entry) -> Page:
-        if entry.name == REFERENCE:
-            return REFERENCE_PAGE
         text = self._sources[entry.name] if entry.file else self._texts[entry.name]()
         text = text.replace(SAMPLE_ADDRESS, self._address())
         made = rendering.render(text, lambda target: _address_of(target, entry), self._words)
         markdown = rendering.portable(text, lambda target: _address_of(target, entry))
         return Page(entry, made.title, made.description, made.html, made.sections, markdown)
 
+    def _of_reference(self, word: str, name: str) -> Page | None:
+        """Return the index of the reference, or the page of a word."""
+        chapter, entry = self.reference.chapters.get(word), Entry(name)
+        if chapter is not None:
+            markdown = reference_text.markdown(chapter, self.reference.base)
+            sections = reference_text.sections(chapter)
+            return Page(entry, chapter.title, chapter.text, Markup(), sections, markdown, "reference.html", chapter)
+        if name != REFERENCE:
+            return None
+        markdown = reference_text.index(self.reference)
+        return Page(entry, TITLES[REFERENCE], REFERENCE_TEXT, Markup(), (), markdown, "reference.html")
+
 
 # In searches: pages for everybody count more, tables and lists less.
 WEIGHTS = dict.fromkeys(["quickstart", "booking", "leads-and-forms", "events", "conventions"], 1.5)
 WEIGHTS |= {"errors": 0.7, "changelog": 0.5, "studio-file": 0.6}
 TITLES = {REFERENCE: "API reference", "errors": "Errors", "conventions": "Conventions"}
-REFERENCE_PAGE = Page(
-    ENTRIES[REFERENCE],
-    "API reference",
-    "Every operation with its parameters and answers; the same as JSON is at /partner/v1/openapi.json.",
-    Markup(""),
-    (),
-    "# API reference\n\nThe OpenAPI document is at /partner/v1/openapi.json.\n",
-    "reference.html",
-)
+REFERENCE_TEXT = "Every operation with its parameters, its answers and an example."
 
 
 def _address_of(target: str, entry: Entry) -> str | None:

@@ -19,6 +19,8 @@ class Example(NamedTuple):
     after: Mapping[str, object] = {}
     before: Mapping[str, object] = {}
     actor: Actor = Actor.PARTNER
+    # Members of ``data`` besides the resource and its previous attributes.
+    more: Mapping[str, object] = {}
 
 
 NO_EXAMPLE, BY_STAFF = Example(), Example(actor=Actor.STAFF)
@@ -33,6 +35,12 @@ _MEMBER = Scope.MEMBERS_READ, "member"
 _MEMBERSHIP = Scope.MEMBERS_READ, "membership"
 _PURCHASE = Scope.PURCHASES_READ, "purchase"
 _CLASS = Scope.SCHEDULE_READ, "class"
+_PRODUCT = Scope.CATALOG_READ, "product"
+_STUDIO = Scope.STUDIO_READ, "studio"
+_LOCATION = Scope.STUDIO_READ, "location"
+_ROOM = Scope.SCHEDULE_READ, "room"
+_CLASS_TYPE = Scope.SCHEDULE_READ, "class_type"
+_INSTRUCTOR = Scope.SCHEDULE_READ, "instructor"
 _ENDPOINT = Scope.WEBHOOKS_MANAGE, "webhook_endpoint"
 
 
@@ -92,6 +100,18 @@ class EventType(StrEnum):
         "A member's profile was changed.",
         Example({}, {"membership_type": None, "membership_start_date": None}, Actor.STAFF),
     )
+    MEMBER_MERGED = (
+        "member.merged",
+        _MEMBER,
+        "Two profiles of one person became one: `data.merged_member_id` is gone, `data.object` has everything.",
+        Example({}, {"phone": None}, Actor.STAFF, {"merged_member_id": "9b0e1d2c-6c3e-5c19-9b0e-5a1f7ad0e0dd"}),
+    )
+    MEMBER_ERASED = (
+        "member.erased",
+        _MEMBER,
+        "A person was erased: the member stays, without anything that says who it was.",
+        Example({"erased_at": _AT}, {"name": None, "email": None, "erased_at": None}, Actor.STAFF),
+    )
     MEMBERSHIP_CREATED = "membership.created", _MEMBERSHIP, "A member was given a membership.", BY_STAFF
     MEMBERSHIP_UPDATED = (
         "membership.updated",
@@ -123,6 +143,53 @@ class EventType(StrEnum):
         "The studio cancelled a class.",
         Example({"status": "cancelled"}, {"status": "scheduled"}, Actor.STAFF),
     )
+    CLASS_AVAILABILITY_CHANGED = (
+        "class.availability_changed",
+        _CLASS,
+        "A class's counts changed. At most once per class and second; not sent to endpoints with `*` alone.",
+        Example({"booked_count": 10, "available_count": 2}, {"booked_count": 9, "available_count": 3}, Actor.SYSTEM),
+    )
+    PRODUCT_CREATED = "product.created", _PRODUCT, "The studio added a product.", BY_STAFF
+    PRODUCT_UPDATED = (
+        "product.updated",
+        _PRODUCT,
+        "The studio changed a product or its prices.",
+        Example({"active": False}, {"active": True}, Actor.STAFF),
+    )
+    STUDIO_UPDATED = (
+        "studio.updated",
+        _STUDIO,
+        "The studio changed its name, slug, time zone, logo or color.",
+        Example({"name": "Northside"}, {"name": "Northside Movement"}, Actor.STAFF),
+    )
+    LOCATION_CREATED = "location.created", _LOCATION, "The studio added a location.", BY_STAFF
+    LOCATION_UPDATED = (
+        "location.updated",
+        _LOCATION,
+        "The studio changed a location.",
+        Example({"active": False}, {"active": True}, Actor.STAFF),
+    )
+    ROOM_CREATED = "room.created", _ROOM, "The studio added a room.", BY_STAFF
+    ROOM_UPDATED = (
+        "room.updated",
+        _ROOM,
+        "The studio changed a room.",
+        Example({"capacity": 12}, {"capacity": 10}, Actor.STAFF),
+    )
+    CLASS_TYPE_CREATED = "class_type.created", _CLASS_TYPE, "The studio added it.", BY_STAFF
+    CLASS_TYPE_UPDATED = (
+        "class_type.updated",
+        _CLASS_TYPE,
+        "The studio changed a class type.",
+        Example({"name": "Flow"}, {"name": "Reformer Flow"}, Actor.STAFF),
+    )
+    INSTRUCTOR_CREATED = "instructor.created", _INSTRUCTOR, "The studio added one.", BY_STAFF
+    INSTRUCTOR_UPDATED = (
+        "instructor.updated",
+        _INSTRUCTOR,
+        "The studio changed an instructor.",
+        Example({"active": False}, {"active": True}, Actor.STAFF),
+    )
     WEBHOOK_ENDPOINT_DISABLED = (
         "webhook_endpoint.disabled",
         _ENDPOINT,
@@ -134,6 +201,9 @@ class EventType(StrEnum):
         ),
     )
 
+
+# These reach only the endpoints that name them or their family, not those with ``*`` alone.
+BY_NAME = frozenset({EventType.CLASS_AVAILABILITY_CHANGED})
 
 PATTERNS: tuple[str, ...] = (
     EVERYTHING,

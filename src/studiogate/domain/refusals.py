@@ -47,6 +47,7 @@ class Code(StrEnum):
     LINK_EXPIRED = "link_expired", "This link was used already or has expired. Ask for a new one."
     # permission_error
     INSUFFICIENT_SCOPE = "insufficient_scope", "This key lacks the scope that the request needs."
+    HTTPS_REQUIRED = "https_required", "This key was sent without encryption. Rotate it, and use https."
     PERMISSION_DENIED = "permission_denied", "Your role does not permit this. Ask an owner of the studio."
     PASSWORD_REQUIRED = "password_required", "Enter your password again to do this."
     # invalid_request_error
@@ -74,6 +75,7 @@ class Code(StrEnum):
     BOOKING_WINDOW_CLOSED = "booking_window_closed", "Booking for this class has closed."
     ALREADY_BOOKED = "already_booked", "The member already has a place in this class."
     ALREADY_WAITLISTED = "already_waitlisted", "The member is already on this class's waitlist."
+    MEMBER_ERASED = "member_erased", "The member was erased."
     MEMBER_SUSPENDED = "member_suspended", "The member is suspended."
     WAIVER_REQUIRED = "waiver_required", "The member must submit the waiver form first."
     NO_ACTIVE_MEMBERSHIP = "no_active_membership", "The member has no active membership."

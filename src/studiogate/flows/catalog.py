@@ -6,11 +6,12 @@ from uuid import UUID
 
 from studiogate.domain import catalog as rules
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.flows.changes import audited
+from studiogate.flows.changes import audited, changing, created, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog
 from studiogate.storage import studio as studios
@@ -36,7 +37,7 @@ async def create_product(connection: Connection, access: Access, given: Mapping[
         return refused(*faults)
     if faults := await _limit_faults(connection, access, product):
         return refused(*faults)
-    async with audited(connection, access, "product.create", Subject("product", product.id)):
+    async with created(connection, access, Subject("product", product.id)):
         added = await catalog.insert_product(connection, access, product)
     return product.id if added else refused(fault("key", "is the key of another product: choose another one"))
 
@@ -52,7 +53,7 @@ async def change_product(
     faults += [] if faults else await _limit_faults(connection, access, changed)
     if faults:
         return refused(*faults)
-    async with audited(connection, access, "product.change", Subject("product", product_id)):
+    async with recorded(connection, access, "product.change", Subject("product", product_id)):
         await catalog.update_product(connection, access, changed)
     return changed
 
@@ -66,7 +67,7 @@ async def retire_product(
         return product
     if product.active == undo:
         return _already("retired", product.active)
-    async with audited(connection, access, "product.retire", Subject("product", product_id)):
+    async with recorded(connection, access, "product.retire", Subject("product", product_id)):
         changed = product._replace(active=undo)
         await catalog.update_product(connection, access, changed)
     return changed
@@ -84,9 +85,10 @@ async def create_price(
         return refused(*faults)
     if faults := await _unknown_faults(connection, access, "location_ids", price.location_ids):
         return refused(*faults)
-    if price.default:
-        await _clear_default(connection, access, product_id)
-    return await _insert(connection, access, product_id, price)
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, product_id):
+        if price.default:
+            await _clear_default(connection, access, product_id)
+        return await _insert(connection, access, product_id, price)
 
 
 @staff_flow(Permission.CATALOG)
@@ -101,8 +103,9 @@ async def replace_price(
         return refused(*faults)
     if faults := await _unknown_faults(connection, access, "location_ids", price.location_ids):
         return refused(*faults)
-    kept = await _retire(connection, access, found, "price.replace")
-    return Replaced(await _insert(connection, access, found.price.product_id, price), kept)
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
+        kept = await _retire(connection, access, found, "price.replace")
+        return Replaced(await _insert(connection, access, found.price.product_id, price), kept)
 
 
 @staff_flow(Permission.CATALOG)
@@ -110,7 +113,8 @@ async def retire_price(connection: Connection, access: Access, price_id: UUID) -
     """Stop selling at a price. Memberships that renew at it keep it; return how many these are."""
     if isinstance(found := await _lock_price(connection, access, price_id), Refusal):
         return found
-    return await _retire(connection, access, found, "price.retire")
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
+        return await _retire(connection, access, found, "price.retire")
 
 
 @staff_flow(Permission.CATALOG)
@@ -118,9 +122,10 @@ async def make_default(connection: Connection, access: Access, price_id: UUID) -
     """Make an active price the one that a sale uses where none is named."""
     if isinstance(found := await _lock_price(connection, access, price_id), Refusal):
         return found
-    await _clear_default(connection, access, found.price.product_id, but=price_id)
-    async with audited(connection, access, "price.default", Subject("price", price_id)):
-        await catalog.set_default(connection, access, price_id, True)
+    async with changing(connection, access, EventType.PRODUCT_UPDATED, found.price.product_id):
+        await _clear_default(connection, access, found.price.product_id, but=price_id)
+        async with audited(connection, access, "price.default", Subject("price", price_id)):
+            await catalog.set_default(connection, access, price_id, True)
     return price_id
 
 

@@ -12,13 +12,10 @@ from studiogate.storage import audit, class_clock, event_changes, events
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 
-# The event that announces a change of a subject, by its kind in the audit log.
+# The events that announce a new subject and a change of one, by its kind in the audit log. Some kinds have none.
+CREATED: Mapping[str, EventType] = {each.resource: each for each in EventType if each.endswith(".created")}
 UPDATED: Mapping[str, EventType] = {
-    "class": EventType.CLASS_UPDATED,
-    "lead": EventType.LEAD_UPDATED,
-    "member": EventType.MEMBER_UPDATED,
-    "membership": EventType.MEMBERSHIP_UPDATED,
-    "purchase": EventType.PURCHASE_UPDATED,
+    **{each.resource: each for each in EventType if each.endswith(".updated")},
     "submission": EventType.FORM_SUBMISSION_UPDATED,
 }
 
@@ -28,24 +25,37 @@ async def emit_event(connection: Connection, access: Access, type_: EventType, r
 
 
 @asynccontextmanager
-async def changing(connection: Connection, access: Access, type_: EventType, *row_ids: UUID) -> AsyncIterator[None]:
-    """Emit one event per row that the block changes, with the fields that changed and partners can see
-    (``storage.event_changes``). Must run inside a transaction that has locked the rows."""
+async def changing(
+    connection: Connection, access: Access, type_: EventType, *row_ids: UUID, merged_id: UUID | None = None
+) -> AsyncIterator[None]:
+    """Emit one event per row that the block changes, or into which another one is merged, with the fields that changed
+    and partners can see (``storage.event_changes``). Must run inside a transaction that has locked the rows."""
     before = await event_changes.snapshot(connection, access, type_, row_ids)
     yield
-    await event_changes.emit_changes(connection, access, type_, before)
+    await event_changes.emit_changes(connection, access, type_, before, merged_id)
 
 
 @asynccontextmanager
 async def recorded(
     connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
 ) -> AsyncIterator[None]:
-    """Announce what the block changes in the subject as ``changing`` does, and record it as ``audited`` does."""
-    async with (
-        audited(connection, access, action, subject, reason),
-        changing(connection, access, UPDATED[subject.kind], subject.id),
-    ):
+    """Announce what the block changes in the subject as ``changing`` does, if its kind has events, and record it as
+    ``audited`` does."""
+    async with audited(connection, access, action, subject, reason):
+        if subject.kind not in UPDATED:
+            yield
+            return
+        async with changing(connection, access, UPDATED[subject.kind], subject.id):
+            yield
+
+
+@asynccontextmanager
+async def created(connection: Connection, access: Access, subject: Subject) -> AsyncIterator[None]:
+    """Announce the row that the block creates, and record it as ``audited`` does."""
+    async with audited(connection, access, f"{subject.kind}.create", subject):
         yield
+    if subject.kind in CREATED:
+        await emit_event(connection, access, CREATED[subject.kind], subject.id)
 
 
 @asynccontextmanager

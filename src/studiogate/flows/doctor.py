@@ -9,7 +9,14 @@ from zoneinfo import ZoneInfoNotFoundError
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
 from studiogate.storage import doctor as storage
-from studiogate.storage import event_numbering, housekeeping, invariants, queue_metrics, record_invariants
+from studiogate.storage import (
+    event_invariants,
+    event_numbering,
+    housekeeping,
+    invariants,
+    queue_metrics,
+    record_invariants,
+)
 from studiogate.storage.db import failures, health, migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
@@ -29,6 +36,7 @@ INVARIANTS = (
     *record_invariants.STAFF,
     *record_invariants.PEOPLE,
     *record_invariants.AUDIT,
+    *event_invariants.INVARIANTS,
 )
 
 

@@ -1,10 +1,12 @@
 """The studio itself: create it, change it, store its logo."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.logos import LogoFault, logo_path, read_logo
@@ -15,7 +17,7 @@ from studiogate.domain.schedule.references import currency_faults, reference_fau
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
-from studiogate.flows.changes import audited
+from studiogate.flows.changes import audited, changing, recorded
 from studiogate.flows.schedule import rows
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit, studio
@@ -57,7 +59,7 @@ async def change(connection: Connection, access: Access, given: rows.Given) -> r
         return refusal
     studio_id = access.studio_id
     async with (
-        audited(connection, access, "studio.change", audit.Subject("studio", studio_id)),
+        recorded(connection, access, "studio.change", audit.Subject("studio", studio_id)),
         rows.inherited_policy(connection, access, "studio", studio_id, values),
     ):
         changed = await storage.update_studio(connection, access, values)
@@ -91,9 +93,8 @@ async def store_logo(connection: Connection, access: Access, content: bytes) -> 
     if refusal := access.refusal_without_all_locations(Permission.STUDIO):
         return refusal
     await storage.lock_studio(connection, access)
-    before = await studio.logo_name(connection, access)
-    await studio.write_logo(connection, access, logo)
-    await _record_logo(connection, access, before, logo.name)
+    async with _recorded_logo(connection, access, logo.name):
+        await studio.write_logo(connection, access, logo)
     return logo_path(await storage.slug_of(connection, access), logo.name)
 
 
@@ -103,13 +104,16 @@ async def remove_logo(connection: Connection, access: Access) -> bool | Refusal:
     if refusal := access.refusal_without_all_locations(Permission.STUDIO):
         return refusal
     await storage.lock_studio(connection, access)
+    async with _recorded_logo(connection, access, None):
+        return await studio.remove_logo(connection, access)
+
+
+@asynccontextmanager
+async def _recorded_logo(connection: Connection, access: Access, after: str | None) -> AsyncIterator[None]:
+    """Announce the change of the logo, and record the names of the files, which are hashes of their content."""
     before = await studio.logo_name(connection, access)
-    await _record_logo(connection, access, before, None)
-    return await studio.remove_logo(connection, access)
-
-
-async def _record_logo(connection: Connection, access: Access, before: str | None, after: str | None) -> None:
-    """Record the names of the files, which are hashes of their content."""
+    async with changing(connection, access, EventType.STUDIO_UPDATED, access.studio_id):
+        yield
     if before != after:
         entry = audit.Entry("studio.logo", audit.Subject("studio", access.studio_id), {"logo": [before, after]})
         await audit.add(connection, access, entry)

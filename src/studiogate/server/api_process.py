@@ -17,6 +17,7 @@ import uvloop
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
 from studiogate.api import PREFIX, guides
+from studiogate.api import app as api
 from studiogate.api.app import PartnerApp
 from studiogate.console.app import ConsoleApp
 from studiogate.docs import app as docs
@@ -43,7 +44,7 @@ class FrontEnds:
         self.partners = PartnerApp(runtime, shared)
         self.visitors = HostedApp(runtime, shared)
         self.staff = ConsoleApp(runtime, shared)
-        self.readers = docs.DocsApp(runtime, guides.TEXTS)
+        self.readers = docs.DocsApp(runtime, guides.TEXTS, api.document)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"] if scope["type"] == "http" else ""

@@ -1,6 +1,7 @@
 """Products and their prices."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -43,6 +44,20 @@ PRODUCT = Resource(
     updated_at=PRODUCT_UPDATED_AT,
     columns_need_locations=True,
 )
+# The product with all its prices, for its events.
+WHOLE_PRODUCT = replace(
+    PRODUCT, columns=PRODUCT.columns.replace("$2::uuid[]", "null::uuid[]"), columns_need_locations=False
+)
+# The studio if nothing about product d is limited to locations; the location to which it is limited with all its
+# prices; or none: part of such a product is hidden from some keys, so only keys for all locations see its events.
+PLACE_OF_PRODUCT = """(
+    select case count(distinct o.location_id) when 0 then d.studio_id
+                when 1 then (select l.location_id from product_locations l
+                             where l.studio_id = d.studio_id and l.product_id = d.id) end
+    from (select location_id from product_locations where studio_id = d.studio_id and product_id = d.id
+          union all
+          select k.location_id from prices p join price_locations k on k.studio_id = p.studio_id and k.price_id = p.id
+          where p.studio_id = d.studio_id and p.product_id = d.id) o)"""
 
 
 async def list_products(

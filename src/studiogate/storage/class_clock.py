@@ -13,6 +13,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import ClassStatus
+from studiogate.domain.events import EventType
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import read_id
 
@@ -73,6 +74,7 @@ MAX_EVENTS = 500
 CHANGES = f"""
     select v.sequence,
            case when $3::uuid[] is not null and not v.place = any($3) then null
+                when v.type = '{EventType.CLASS_AVAILABILITY_CHANGED.value}' then null
                 when v.type like 'class.%' then v.object ->> 'id'
                 when v.type like 'booking.%' or v.type like 'waitlist.%' then v.object ->> 'class_id' end as class_id
     from events v

@@ -36,6 +36,7 @@ SUBMISSIONS = f"""
 MEMBERSHIPS = f"""
     update memberships set {_cleared(people.MEMBERSHIPS)}
     where studio_id = $1 and id = any($2::uuid[]) and num_nonnulls({", ".join(left_of(people.MEMBERSHIPS))}) > 0"""
+MERGED = f"update merged_people set {_cleared(people.MERGED_PEOPLE)} where studio_id = $1 and member_id = $2"
 MAILS = """
     delete from mails
     where studio_id = $1 and (submission_id = any($2::uuid[]) or recipient = $3 or member_id = $4)"""
@@ -110,6 +111,7 @@ async def erase_rows(connection: Connection, access: Access, rows: PersonRows, e
     """Empty the person's own rows, delete mails and the rows of files; return the names of the files to remove."""
     studio_id = access.studio_id
     await connection.execute(MEMBER, studio_id, rows.member_id)
+    await connection.execute(MERGED, studio_id, rows.member_id)
     await connection.execute(LEADS, studio_id, rows.leads)
     await connection.execute(EXTERNAL_IDS, studio_id, [rows.member_id, *rows.leads])
     await connection.execute(MAILS, studio_id, rows.submissions, email, rows.member_id)

@@ -61,15 +61,22 @@ def previous_attributes(before: Mapping[str, object], after: Mapping[str, object
     }
 
 
-async def emit_changes(connection: Connection, access: Access, type_: EventType, before: Snapshot) -> list[UUID]:
-    """Emit one event per row of the snapshot that changed since it was taken; return the ids of these rows."""
+async def emit_changes(
+    connection: Connection, access: Access, type_: EventType, before: Snapshot, merged_id: UUID | None = None
+) -> list[UUID]:
+    """Emit one event per row of the snapshot that changed since it was taken; return the ids of these rows. A row into
+    which another one was merged counts as changed."""
     after = await _wires(connection, access, type_, list(before))
-    changes = differences((row_id, before[row_id], now) for row_id, now in after.items())
+    changes = _compared((row_id, before[row_id], now) for row_id, now in after.items())
+    changes = [each._replace(merged_id=merged_id) for each in changes if each.previous_attributes or merged_id]
     await emit(connection, access, type_, *changes)
     return [change.row_id for change in changes]
 
 
 def differences(rows: Iterable[tuple[UUID, Mapping[str, object], str]]) -> list[Change]:
     """Return the changes among rows that are given as (id, resource before, resource now as JSON)."""
-    compared = (Change(row_id, previous_attributes(before, json.loads(now)), now) for row_id, before, now in rows)
-    return [change for change in compared if change.previous_attributes]
+    return [change for change in _compared(rows) if change.previous_attributes]
+
+
+def _compared(rows: Iterable[tuple[UUID, Mapping[str, object], str]]) -> list[Change]:
+    return [Change(row_id, previous_attributes(before, json.loads(now)), now) for row_id, before, now in rows]

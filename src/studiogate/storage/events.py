@@ -8,6 +8,7 @@ time per studio; so a reader that has seen number n can be sure that no lower nu
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 from uuid import UUID
@@ -19,10 +20,13 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.retention import EVENT_DAYS
 from studiogate.storage import resources
+from studiogate.storage.catalog import PLACE_OF_PRODUCT, WHOLE_PRODUCT
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
+from studiogate.storage.schedule.read import CLASS_TYPE, INSTRUCTOR, ROOM
 from studiogate.storage.status_lists import ATTENDABLE
+from studiogate.storage.studio import LOCATION, STUDIO_ROW
 
 NOWHERE = UUID(int=0)
 
@@ -62,6 +66,12 @@ SUBJECTS: Mapping[str, _Subject] = {
     "webhook_endpoint": _Subject(
         resources.ENDPOINT, "e.owner_scopes", "case cardinality(e.owner_locations) when 1 then e.owner_locations[1] end"
     ),
+    "product": _Subject(WHOLE_PRODUCT, located=PLACE_OF_PRODUCT),
+    "studio": _Subject(STUDIO_ROW),
+    "location": _Subject(LOCATION, located="l.id"),
+    "room": _Subject(ROOM),
+    "class_type": _Subject(CLASS_TYPE),
+    "instructor": _Subject(INSTRUCTOR),
 }
 
 
@@ -71,11 +81,12 @@ def subject_of(type_: EventType) -> _Subject:
 
 class Change(NamedTuple):
     """A changed row, and the changed members of its wire form with their previous values. ``wire`` is that form as it
-    is now, as JSON, if the caller has read it already."""
+    is now, as JSON, if the caller has read it already. ``merged_id`` is the row that was merged into this one."""
 
     row_id: UUID
     previous_attributes: Mapping[str, object] = {}
     wire: str | None = None
+    merged_id: UUID | None = None
 
 
 as_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
@@ -104,17 +115,17 @@ def _emit(type_: EventType) -> str:
     from joining): a plan made while the table was small would otherwise read all rows of the studio for each event.
 
     $1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes, $7 the actor, $8 wire
-    forms that are known."""
+    forms that are known, $9 the rows that were merged into them."""
     subject = subject_of(type_)
     resource, alias = subject.resource, subject.resource.alias
     return f"""
-        {INSERT}
+        {INSERT.removesuffix(")")}, merged_id)
         select $1, given.event_id, $7, $2, {alias}.id, array_append({subject.also_needs}, $3),
                {subject.place(alias, "$1")},
                coalesce(given.wire::json, (select row_to_json(w) from (select {resource.columns}) w)),
-               given.previous_attributes::json
-        from unnest($4::uuid[], $5::uuid[], $6::text[], $8::text[]) with ordinality
-                 as given(event_id, row_id, previous_attributes, wire, number)
+               given.previous_attributes::json, given.merged_id
+        from unnest($4::uuid[], $5::uuid[], $6::text[], $8::text[], $9::uuid[]) with ordinality
+                 as given(event_id, row_id, previous_attributes, wire, merged_id, number)
         cross join lateral (
             select * from {resource.table} t where t.studio_id = $1 and t.id = given.row_id offset 0) {alias}
         {resource.joins} order by given.number"""
@@ -134,6 +145,7 @@ async def emit(connection: Connection, access: Access, type_: EventType, *change
         [as_json(change.previous_attributes) for change in changes],
         access.actor.value,
         [change.wire for change in changes],
+        [change.merged_id for change in changes],
     )
 
 
@@ -143,7 +155,10 @@ EVENT = Resource(
     columns=f"""
         v.id, 'event' as object, v.type, '{API_VERSION}' as api_version, v.created_at, v.sequence, v.studio_id,
         json_build_object('type', v.actor) as actor,
-        json_build_object('object', v.object, 'previous_attributes', v.previous_attributes) as data""",
+        case when v.merged_id is null
+             then json_build_object('object', v.object, 'previous_attributes', v.previous_attributes)
+             else json_build_object('object', v.object, 'previous_attributes', v.previous_attributes,
+                                    'merged_member_id', v.merged_id) end as data""",
     order="sequence",
     descending=False,
     permitted="(v.place = v.studio_id or v.place = any({}))",
@@ -156,17 +171,45 @@ def _with_scopes(access: Access) -> Filter:
     return Filter("v.scopes <@ {}::text[]", sorted(access.scopes), of_the_list=True)
 
 
-async def list_events(connection: Connection, access: Access, page: PageRequest, pattern: str | None) -> Page | Refusal:
+class EventFilters(NamedTuple):
+    patterns: Sequence[str] | None = None
+    created_after: datetime | None = None
+
+
+async def list_events(connection: Connection, access: Access, page: PageRequest, asked: EventFilters) -> Page | Refusal:
     """Return a page of events, read along one index range per type, and per place for restricted keys."""
     readable = readable_types(access.scopes)
-    wanted = readable if pattern is None else [each for each in types_of([pattern]) if each in readable]
+    wanted = readable if asked.patterns is None else [each for each in types_of(asked.patterns) if each in readable]
     ranges = []
     if access.restricted:
         ranges.append(OneOf("place", (access.studio_id, *(access.location_ids or ()))))
     if access.restricted or len(wanted) < len(EventType):
         ranges.append(OneOf("type", [each.value for each in wanted], "text"))
     filters = [NUMBERED, KEPT, _with_scopes(access)]
+    if asked.created_after is not None:
+        first = await _first_since(connection, access, asked.created_after - LONGEST_TRANSACTION)
+        filters += [Filter("v.sequence >= {}", first), Filter("v.created_at >= {}", asked.created_after)]
     return await read_page(connection, access, EVENT, page, filters=filters, one_of=ranges)
+
+
+# The log is in the order of commits. No event is committed later than this after it was written.
+LONGEST_TRANSACTION = timedelta(hours=1)
+CREATED_AT = """
+    select v.created_at from events v where v.studio_id = $1 and v.sequence >= $2 order by v.sequence limit 1"""
+
+
+async def _first_since(connection: Connection, access: Access, instant: datetime) -> int:
+    """Return a number from which on the log has everything since an instant: found by halving, as the times of events
+    rise with their numbers, but for the length of a transaction."""
+    low, high = 0, await head(connection, access) + 1
+    while low < high:
+        middle = (low + high) // 2
+        created_at = await connection.fetchval(CREATED_AT, access.studio_id, middle)
+        if created_at is not None and created_at < instant:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 async def read_event(connection: Connection, access: Access, event_id: str) -> str | None:
@@ -181,6 +224,7 @@ TRUE_OF_ROW: Mapping[EventType, str] = {
     EventType.CLASS_CREATED: "status <> 'cancelled'",
     EventType.CLASS_UPDATED: "status <> 'cancelled'",
     EventType.CLASS_CANCELLED: "status = 'cancelled'",
+    EventType.MEMBER_ERASED: "erased_at is not null",
     EventType.WEBHOOK_ENDPOINT_DISABLED: "not enabled",
 }
 

@@ -51,6 +51,10 @@ STUDIOS: Mapping[str, str] = {
     "due mails": "select distinct studio_id from mails where status = 'queued' and due_at <= clock_timestamp()",
     "due deliveries": "select distinct studio_id from webhook_deliveries where status = 'pending' and due_at <= now()",
     "unnumbered events": "select distinct studio_id from events where sequence is null",
+    # Classes whose counts may have to be announced.
+    "uncompared events": """
+        select studio_id from event_heads where compared < sequence
+        union select studio_id from class_availability where due_at <= now()""",
     # Events that were not turned into mails yet.
     "news": """
         select h.studio_id from event_heads h left join mail_cursors k on k.studio_id = h.studio_id

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, Scope
 from studiogate.domain.fields import Values
 from studiogate.domain.members import MEMBER as PROFILE
 from studiogate.domain.members import NEW_MEMBER, Profile
 from studiogate.domain.paging import Page, PageRequest
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff_input import NO_SETTING
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
@@ -38,6 +38,7 @@ async def list_memberships(
     )
 
 
+MERGED_INTO = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
 INSERT = f"""
     with made as (
         insert into members (studio_id, id, {", ".join(NEW_MEMBER)})
@@ -52,6 +53,30 @@ async def insert_member(connection: Connection, access: Access, new: Values) -> 
     values = [new.get(name, field.absent_value(NO_SETTING)) for name, field in NEW_MEMBER.items()]
     wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *values)
     return wire
+
+
+# The email of a merged profile leads to the member that was kept, unless another member has it by now.
+MEMBER_OF_EMAIL = """
+    select id from (
+        select id, 1 as place from members where studio_id = $1 and email = $2
+        union all
+        select member_id, 2 from merged_people where studio_id = $1 and email = $2) found
+    order by place limit 1"""
+
+
+async def member_of_email(connection: Connection, access: Access, email: str) -> UUID | None:
+    """Return the member with an email, or into which the one with it was merged."""
+    found: UUID | None = await connection.fetchval(MEMBER_OF_EMAIL, access.studio_id, email)
+    return found
+
+
+async def missing_member(connection: Connection, access: Access, member_id: str, param: str | None = None) -> Refusal:
+    """Return the refusal for a member that does not exist. It names the one into which it was merged, to a key that may
+    read members."""
+    merged_into = None
+    if Scope.MEMBERS_READ in access.scopes:
+        merged_into = await connection.fetchval(MERGED_INTO, access.studio_id, member_id)
+    return Refusal(Code.NOT_FOUND, {"merged_into": str(merged_into)} if merged_into else {}, param)
 
 
 async def member_with_email(connection: Connection, access: Access, email: str) -> UUID | None:

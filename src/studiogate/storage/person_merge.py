@@ -41,7 +41,7 @@ NOTES = "select staff_notes from members where studio_id = $1 and id = $2"
 SET_STANDING = "update members set suspended = $3, staff_notes = $4 where studio_id = $1 and id = $2"
 MEMBER_OF_LEAD = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'lead'"
 REMEMBER = """
-    insert into merged_people as p (studio_id, id, kind, member_id) values ($1, $2, $3, $4)
+    insert into merged_people as p (studio_id, id, kind, member_id, email) values ($1, $2, $3, $4, $5)
     on conflict (studio_id, id) do update set member_id = excluded.member_id"""
 
 LEAD_OF = "select id from leads where studio_id = $1 and email = $2 for no key update"
@@ -67,9 +67,11 @@ async def write_standing(
     await connection.execute(SET_STANDING, access.studio_id, member_id, suspended, staff_notes)
 
 
-async def delete_member(connection: Connection, access: Access, merged_id: UUID, kept_id: UUID) -> None:
-    """Delete a member without rows, and remember which member has them."""
-    await connection.execute(REMEMBER, access.studio_id, merged_id, "member", kept_id)
+async def delete_member(
+    connection: Connection, access: Access, merged_id: UUID, kept_id: UUID, email: str | None
+) -> None:
+    """Delete a member without rows, and remember which member has them and gets what is sent to its email."""
+    await connection.execute(REMEMBER, access.studio_id, merged_id, "member", kept_id, email)
     await connection.execute("delete from members where studio_id = $1 and id = $2", access.studio_id, merged_id)
 
 
@@ -96,7 +98,7 @@ async def absorb_lead(connection: Connection, access: Access, merged_id: UUID, k
 
 async def remember_lead(connection: Connection, access: Access, lead_id: UUID, member_id: UUID) -> None:
     """Remember the member of a lead that was merged, or that has another email than the member."""
-    await connection.execute(REMEMBER, access.studio_id, lead_id, "lead", member_id)
+    await connection.execute(REMEMBER, access.studio_id, lead_id, "lead", member_id, None)
 
 
 async def member_of_lead(connection: Connection, access: Access, lead_id: UUID) -> UUID | None:

@@ -68,7 +68,8 @@ BOOKING = Resource(
     alias="b",
     columns="""
         b.id, 'booking' as object, b.class_id, b.member_id, b.status, b.booking_source, b.class_spot_id,
-        entry.position as waitlist_position, b.created_at, b.updated_at""",
+        entry.position as waitlist_position, b.moved_to_booking_id, b.moved_from_booking_id, b.created_at,
+        b.updated_at""",
     joins="""
         left join waitlist_entries entry
             on b.status = 'waitlisted' and entry.studio_id = b.studio_id and entry.booking_id = b.id""",
@@ -109,9 +110,11 @@ CLASS_UPDATED_AT = """
     greatest(c.updated_at, case when c.status = 'cancelled' or now() < c.start_time then null
                                 when now() < c.end_time then c.start_time else c.end_time end)"""
 
+AVAILABLE_COUNT = "case when c.status = 'cancelled' then 0 else greatest(c.capacity - c.booked_count, 0) end"
+
 CLASS_COLUMNS = f"""
     c.id, 'class' as object, c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id,
-    c.start_time, c.end_time, c.capacity, c.booked_count, greatest(c.capacity - c.booked_count, 0) as available_count,
+    c.start_time, c.end_time, c.capacity, c.booked_count, {AVAILABLE_COUNT} as available_count,
     c.waitlist_count, c.allow_waitlist, c.spot_selection_mode, {CLASS_STATUS} as status, c.visible,
     c.start_time - {policy_minutes("booking_opens_minutes_before")} as booking_opens_at,
     c.start_time - {policy_minutes("booking_closes_minutes_before")} as booking_closes_at,
@@ -173,7 +176,7 @@ MEMBER = Resource(
     alias="m",
     columns="""
         m.id, 'member' as object, m.name, m.first_name, m.last_name, m.email, m.phone, m.role,
-        m.membership_type, m.membership_start_date, m.membership_end_date, m.created_at, m.updated_at""",
+        m.membership_type, m.membership_start_date, m.membership_end_date, m.erased_at, m.created_at, m.updated_at""",
 )
 
 MEMBERSHIP = Resource(

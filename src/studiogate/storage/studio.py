@@ -22,6 +22,18 @@ STUDIO = """
         from studios s left join studio_logos l on l.studio_id = s.studio_id where s.studio_id = $1
     ) w"""
 
+# The same for events, with the path of a stored logo: readers get the service's address in front of it
+# (``web.public_address``), which is not known where events are written.
+STUDIO_ROW = Resource(
+    table="""(
+        select s.*, s.studio_id as id, l.name as logo from studios s
+        left join studio_logos l on l.studio_id = s.studio_id)""",
+    alias="s",
+    columns=f"""
+        s.id, 'studio' as object, s.name, s.slug, s.timezone,
+        coalesce('{PREFIX}' || s.slug || '/' || s.logo, s.logo_url) as logo_url, s.primary_color""",
+)
+
 LOCATION = Resource(
     table="locations",
     alias="l",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+from studiogate.domain import logos
 from studiogate.domain.pictures import PREFIX
 from studiogate.settings import Settings, make_data_folder
 
@@ -19,10 +20,12 @@ def address_of(settings: Settings, port: int | None = None) -> str:
 
 
 def with_absolute_pictures(wire: str, studio_id: UUID, settings: Settings) -> str:
-    """Make the addresses of pictures in resources of a studio absolute. Nothing else matches: quotes inside JSON
-    strings are escaped, and a path with the studio's id leads to its picture wherever somebody wrote it down."""
-    path = f'"image_url":"{PREFIX}{studio_id}/'
-    return wire.replace(path, path.replace(PREFIX, known_address(settings) + PREFIX)) if path in wire else wire
+    """Make the addresses of pictures in resources of a studio absolute, and that of its logo in an event. Nothing else
+    matches: quotes inside JSON strings are escaped, and such a path leads to a picture wherever somebody wrote it."""
+    for member in (f'"image_url":"{PREFIX}{studio_id}/', f'"logo_url":"{logos.PREFIX}'):
+        if member in wire:
+            wire = wire.replace(member, member.replace(':"/', f':"{known_address(settings)}/'))
+    return wire
 
 
 def shown_host(host: str) -> str:

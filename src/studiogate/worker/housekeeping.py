@@ -1,7 +1,8 @@
 """Everything that the clock does, besides mails (``worker.mail``) and webhooks (``worker.webhooks``):
 
     every 20 s    the steps of housekeeping, one after the other (``steps_of``)
-    every 0.5 s   number the events of processes that died between the commit and the numbering
+    every 0.5 s   number the events of processes that died between the commit and the numbering; announce the classes
+                  whose counts have changed
     every 10 s    measure the queues of mails and webhook deliveries: their length and age
 
 What fails is logged and tried again in the next round.
@@ -60,6 +61,7 @@ async def number_forever(runtime: Runtime) -> None:
     while True:
         try:
             await events.number_all(runtime.database)
+            await events.announce_availability(runtime.database)
         except Exception as error:
             log.warning("events not numbered", problem=telemetry.problem_of(error))
         await asyncio.sleep(NUMBER_SECONDS)

@@ -11,6 +11,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import keys as key_flow
 from studiogate.storage import keys as kept_keys
 from studiogate.storage.db.pool import Database
+from studiogate.web.request import Request
 
 # Revoking or narrowing a key must take effect within 5 s in every process; the difference allows for a slow lookup.
 CACHE_SECONDS = 3.0
@@ -21,7 +22,17 @@ CACHE_SIZE = 10_000
 # A key that was refused is not looked up again for this long. A new or rotated key works within that time even if
 # somebody keeps trying wrong secrets of the same credential; otherwise it works at once.
 REFUSED_SECONDS = 2.0
+FORWARDED_PROTOCOL = b"x-forwarded-proto"
 NOT_CACHED: tuple[float, None] = (float("-inf"), None)
+
+
+def arrived_unencrypted(request: Request) -> bool:
+    """Return whether a proxy says that the client spoke plain http; of several proxies, the outermost one counts.
+
+    Whether the sender is a proxy that we trust makes no difference: others can only have their own requests refused.
+    """
+    forwarded = request.headers.get(FORWARDED_PROTOCOL)
+    return forwarded is not None and forwarded.split(b",", 1)[0].strip().lower() == b"http"
 
 
 class Authenticator:

@@ -96,6 +96,7 @@ Phone = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PHONE), AfterValidator(_name)
 ]
 
+PHONE_TEXT = "Kept as E.164; without a country code it is of the studio's country."
 EmailAddress = Annotated[
     str,
     StringConstraints(max_length=MAX_EMAIL),

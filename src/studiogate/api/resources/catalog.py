@@ -5,10 +5,23 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from studiogate.api.framework.operations import LISTING, READING, Instant, Money, Uuid, Wire, list_of, operation
+from studiogate.api.framework.operations import (
+    LISTING,
+    READING,
+    Currency,
+    Instant,
+    Money,
+    Uuid,
+    Wire,
+    described,
+    list_of,
+    operation,
+)
 from studiogate.api.framework.params import LIMIT, Boolean, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.fields.catalog import PriceType, ProductType
+from studiogate.domain.memberships import Interval
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import catalog as storage
 from studiogate.storage.paging import read_one
@@ -19,29 +32,35 @@ routes = APIRouter(route_class=LeanRoute, tags=["catalog"])
 
 
 class Price(Wire):
+    """One price of a product."""
+
     id: Uuid = Field(examples=["0f6f1c11-8f5b-5f0e-8a43-5e0c7a3e0d6d"])
     amount: Money = Field(examples=["180.00"])
-    currency: str = Field(examples=["USD"])
-    price_type: Literal["one_time", "recurring"] = Field(examples=["one_time"])
-    interval: Literal["day", "week", "month", "year"] | None = Field(
-        description="The cadence of a recurring price.", examples=[None]
+    currency: Currency = Field(examples=["USD"])
+    price_type: PriceType | str = described("Paid once, or again in every `interval`.", "one_time")
+    interval: Interval | str | None = described(
+        "The cadence of a recurring price; null on one that is paid once.", None
     )
-    default: bool = Field(examples=[True])
-    active: bool = Field(examples=[True])
+    default: bool = described("Whether the studio offers this price first.", True)
+    active: bool = described("Whether the product is sold at this price now.", True)
 
 
 class Product(Wire):
+    """Something that the studio sells."""
+
     id: Uuid = Field(examples=["c7c2a1b8-6c3e-5c19-9b0e-5a1f7ad0e0aa"])
     object: Literal["product"] = "product"
-    key: str = Field(description="Stable product key.", examples=["ten-pack"])
-    name: str = Field(examples=["10 Class Pack"])
-    product_type: str = Field(examples=["package"])
-    active: bool = Field(examples=[True])
-    client_visible: bool = Field(examples=[True])
-    credits_granted: int | None = Field(examples=[10])
-    prices: list[Price]
-    updated_at: Instant = Field(
-        description="The last change of the product or of one of these prices.", examples=["2026-10-01T00:00:00+00:00"]
+    key: str = described("Stable product key.", "ten-pack")
+    name: str = described("The product's name.", "10 Class Pack")
+    product_type: ProductType | str = described("What kind of product it is; says nothing about billing.", "package")
+    active: bool = described("Whether it is sold now.", True)
+    client_visible: bool = described("Whether the studio shows it to clients.", True)
+    credits_granted: int | None = described(
+        "How many credits a purchase grants. Null: not counted in credits, such as an unlimited membership.", 10
+    )
+    prices: list[Price] = Field(description="The prices that the key may see.")
+    updated_at: Instant = described(
+        "The last change of the product or of one of these prices.", "2026-10-01T00:00:00+00:00"
     )
 
 

@@ -3,9 +3,8 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
-from pydantic import Field
 
-from studiogate.api.framework.operations import Instant, Uuid, Wire, operation
+from studiogate.api.framework.operations import Instant, Uuid, Wire, described, operation
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.storage import keys as storage
@@ -18,15 +17,15 @@ routes = APIRouter(route_class=LeanRoute, tags=["keys"])
 class ServiceKey(Wire):
     """The key, without its secret."""
 
-    id: str = Field(description="The 8 characters of the key between its kind and its secret.", examples=["3kTq8ZpA"])
+    id: str = described("The 8 characters of the key between its kind and its secret.", "3kTq8ZpA")
     object: Literal["service_key"] = "service_key"
-    name: str = Field(examples=["Booking widget"])
-    scopes: list[Scope] = Field(examples=[["bookings:read", "bookings:write", "schedule:read"]])
-    location_ids: list[Uuid] | None = Field(
-        description="The permitted locations; null: all of them.", examples=[["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"]]
+    name: str = described("What the studio called the key.", "Booking widget")
+    scopes: list[Scope | str] = described("What the key may do.", ["bookings:read", "bookings:write", "schedule:read"])
+    location_ids: list[Uuid] | None = described(
+        "The permitted locations; null: all of them.", ["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"]
     )
-    test: bool = Field(description="Whether the studio is a test studio.", examples=[False])
-    expires_at: Instant | None = Field(description="Null: it does not expire.", examples=[None])
+    test: bool = described("Whether the studio is a test studio.", False)
+    expires_at: Instant | None = described("Null: it does not expire.", None)
 
 
 @routes.get("/key", **operation("Read your key", ServiceKey))

@@ -8,11 +8,23 @@ from pydantic import Field, StringConstraints, field_serializer
 
 from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
-from studiogate.api.framework.operations import LISTING, READING, WRITING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.operations import (
+    LISTING,
+    NAMED,
+    READING,
+    WRITING,
+    Instant,
+    Uuid,
+    Wire,
+    described,
+    list_of,
+    open_enum,
+    operation,
+)
 from studiogate.api.framework.params import LIMIT, Cursor, Limit, Name, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
-from studiogate.domain.leads import LeadContact, with_campaign
+from studiogate.domain.leads import LeadContact, LeadStatus, with_campaign
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads as flow
@@ -26,7 +38,11 @@ from studiogate.web.response import Answer
 Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
 Writer = Annotated[Caller, needs(Scope.LEADS_WRITE)]
 Notes = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)]
-WritableStatus = Literal["new", "contacted", "qualified", "unqualified", "lost"]
+WritableStatus = Annotated[
+    Literal["new", "contacted", "qualified", "unqualified", "lost"],
+    Field(json_schema_extra={NAMED: "WritableLeadStatus"}),
+]
+LifecycleStage = Annotated[str, open_enum("LifecycleStage", "lead", "trial", "member", "former_member")]
 
 
 def _nothing() -> Any:
@@ -34,27 +50,28 @@ def _nothing() -> Any:
     return None
 
 
+UTM = "Kept in `metadata.utm`."
 UPDATING = (*WRITING, *READING, *IDEMPOTENT, Code.INVALID_TRANSITION, Code.LIMIT_REACHED)
 routes = APIRouter(route_class=LeanRoute, tags=["leads"])
 
 
 class Lead(Wire):
+    """Somebody who showed interest in the studio."""
+
     id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
     object: Literal["lead"] = "lead"
-    email: operations.Email = Field(
-        description="Normalized; one lead per email and studio.", examples=["sam@example.com"]
+    email: operations.Email = described("Normalized; one lead per email and studio.", "sam@example.com")
+    first_name: str = described("Empty where it is not known.", "Sam")
+    last_name: str = described("Empty where it is not known.", "Lee")
+    phone: str | None = described("E.164.", "+12125550100")
+    source: str | None = described(
+        "Where the lead came from: yours, else `partner_api`; `form` for one that a form made.", "partner_api"
     )
-    first_name: str = Field(description="Empty where it is not known.", examples=["Sam"])
-    last_name: str = Field(description="Empty where it is not known.", examples=["Lee"])
-    phone: str | None = Field(description="E.164.", examples=["+12125550100"])
-    source: str | None = Field(examples=["partner_api"])
-    status: Literal["new", "contacted", "qualified", "unqualified", "converted", "lost"] = Field(
-        description="`converted`: a member has this email. Set by the system, and final.", examples=["new"]
-    )
-    lifecycle_stage: Literal["lead", "trial", "member", "former_member"] | None = Field(examples=["lead"])
-    metadata: dict[str, Any] = Field(
-        description="At most 16 KiB as stored, without the system's own `form_submissions`.",
-        examples=[{"utm": {"utm_source": "newsletter"}}],
+    status: LeadStatus | str = described("`converted`: a member has this email. Set by the system, and final.", "new")
+    lifecycle_stage: LifecycleStage | None = described("How far the person has come with the studio.", "lead")
+    metadata: dict[str, Any] = described(
+        "At most 16 KiB as stored, without the system's own `form_submissions`.",
+        {"utm": {"utm_source": "newsletter"}},
     )
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
@@ -63,34 +80,33 @@ class Lead(Wire):
 class MutationResult(Wire):
     """Which lead it is, and whether this request made it."""
 
-    id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
+    id: Uuid = described("The lead's id.", "6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01")
     object: Literal["lead"] = "lead"
-    created: bool = Field(examples=[True])
-
-
-class LeadUpdated(MutationResult):
-    """Which lead it is; an update makes none."""
-
-    created: bool = Field(examples=[False])
+    created: bool = described("Whether this request created the lead; an update never does.", True)
 
 
 class LeadCreate(JudgedByStudio):
-    email: params.EmailAddress = Field(examples=["sam@example.com"])
-    first_name: Name | None = Field(None, examples=["Sam"])
-    last_name: Name | None = None
-    phone: params.Phone | None = None
-    source: Name | None = Field(None, description="Default `partner_api`.", examples=["spring-fair"])
+    """A lead to create or to identify."""
+
+    email: params.EmailAddress = described("Identifies the lead: compared in normalized form.", "sam@example.com")
+    first_name: Name | None = Field(None, description="The first name.", examples=["Sam"])
+    last_name: Name | None = Field(None, description="The last name.")
+    phone: params.Phone | None = Field(None, description=params.PHONE_TEXT)
+    source: Name | None = Field(
+        None, description="Where the lead came from. Default: `partner_api`.", examples=["spring-fair"]
+    )
     metadata: dict[str, object] | None = Field(
         None,
-        description="Without `form_submissions`, which only the service writes.",
+        description="Your own data, at most 16 KiB as stored. Without `form_submissions`, which only the service "
+        "writes.",
         examples=[{"interest": "reformer"}],
     )
-    utm_source: Name | None = Field(None, description="Kept in `metadata.utm`.", examples=["newsletter"])
-    utm_medium: Name | None = None
-    utm_campaign: Name | None = Field(None, examples=["spring"])
-    utm_term: Name | None = None
-    utm_content: Name | None = None
-    utm_id: Name | None = None
+    utm_source: Name | None = Field(None, description=UTM, examples=["newsletter"])
+    utm_medium: Name | None = Field(None, description=UTM)
+    utm_campaign: Name | None = Field(None, description=UTM, examples=["spring"])
+    utm_term: Name | None = Field(None, description=UTM)
+    utm_content: Name | None = Field(None, description=UTM)
+    utm_id: Name | None = Field(None, description=UTM)
 
     @field_serializer("source")
     def _fingerprinted(self, source: str | None) -> str | None:
@@ -114,8 +130,8 @@ class LeadCreate(JudgedByStudio):
 class LeadUpdate(Partial, JudgedByStudio):
     """At least one field; what is absent stays."""
 
-    first_name: Name = Field(default_factory=str, examples=["Sam"])
-    last_name: Name = Field(default_factory=str, examples=["Lee"])
+    first_name: Name = Field(default_factory=str, description="The first name.", examples=["Sam"])
+    last_name: Name = Field(default_factory=str, description="The last name.", examples=["Lee"])
     phone: params.Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
     status: WritableStatus = Field(
         default_factory=_nothing,
@@ -178,7 +194,7 @@ async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: Optiona
     return await write(caller, idempotency_key, body, EmailWork(body.email, create), Success(201))
 
 
-@routes.patch("/leads/{lead_id}", **operation("Update a lead", LeadUpdated, *UPDATING))
+@routes.patch("/leads/{lead_id}", **operation("Update a lead", MutationResult, *UPDATING, example={"created": False}))
 async def update_lead(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
@@ -192,7 +208,10 @@ async def update_lead(
     )
 
 
-@routes.post("/leads/{lead_id}/update", **operation("Update a lead, for clients without PATCH", LeadUpdated, *UPDATING))
+@routes.post(
+    "/leads/{lead_id}/update",
+    **operation("Update a lead, for clients without PATCH", MutationResult, *UPDATING, example={"created": False}),
+)
 async def update_lead_by_post(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:

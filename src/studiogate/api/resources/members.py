@@ -8,12 +8,24 @@ from pydantic import Field
 
 from studiogate.api.framework import operations, params
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
-from studiogate.api.framework.operations import LISTING, READING, WRITING, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.operations import (
+    LISTING,
+    READING,
+    WRITING,
+    Instant,
+    Uuid,
+    Wire,
+    described,
+    list_of,
+    operation,
+)
 from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, JudgedByStudio, LeanRoute, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.fields.people import MemberRole
 from studiogate.domain.paging import PageRequest
-from studiogate.domain.refusals import Code, Fault
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads
 from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
@@ -23,7 +35,6 @@ from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.MEMBERS_READ)]
 Writer = Annotated[Caller, needs(Scope.MEMBERS_WRITE)]
-MembershipStatus = Literal["pending", "active", "paused", "past_due", "cancelled", "expired"]
 routes = APIRouter(route_class=LeanRoute, tags=["members"])
 
 
@@ -32,28 +43,31 @@ class Member(Wire):
 
     id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
     object: Literal["member"] = "member"
-    name: str = Field(examples=["Jordan Rivera"])
-    first_name: str = Field(examples=["Jordan"])
-    last_name: str = Field(examples=["Rivera"])
-    email: operations.Email | None = Field(examples=["jordan@example.com"])
-    phone: str | None = Field(description="E.164.", examples=["+12125550100"])
-    role: Literal["member", "user", "lead"] = Field(examples=["member"])
-    membership_type: str | None = Field(examples=["intro"])
-    membership_start_date: Instant | None = Field(examples=["2026-10-01T00:00:00+00:00"])
-    membership_end_date: Instant | None = Field(examples=[None])
+    name: str = described("First and last name, derived from both.", "Jordan Rivera")
+    first_name: str = described("The first name.", "Jordan")
+    last_name: str = described("The last name.", "Rivera")
+    email: operations.Email | None = described("Normalized; null where the studio has none.", "jordan@example.com")
+    phone: str | None = described("E.164.", "+12125550100")
+    role: MemberRole | str = described(
+        "`member` and `user`: profiles of members; `lead`: a person who has not become a member yet.", "member"
+    )
+    membership_type: str | None = described("The studio's own label of what the member has.", "intro")
+    membership_start_date: Instant | None = described(
+        "Since when, in the studio's own records. Memberships have the dates that count.", "2026-10-01T00:00:00+00:00"
+    )
+    membership_end_date: Instant | None = described("Until when, in the studio's own records.", None)
+    erased_at: Instant | None = described("When the person was erased: the names are placeholders since then.", None)
     created_at: Instant = Field(examples=["2026-09-30T15:04:05+00:00"])
     updated_at: Instant = Field(examples=["2026-10-01T08:00:00+00:00"])
 
 
 class MemberCreate(JudgedByStudio):
-    email: params.EmailAddress = Field(examples=["jordan@example.com"])
-    first_name: params.NonEmptyName = Field(examples=["Jordan"])
-    last_name: params.NonEmptyName = Field(examples=["Rivera"])
-    phone: params.Phone | None = Field(
-        None,
-        description="Kept as E.164; without a country code it is of the studio's country.",
-        examples=["+12125550100"],
-    )
+    """A member to create."""
+
+    email: params.EmailAddress = described("One member per email: compared in normalized form.", "jordan@example.com")
+    first_name: params.NonEmptyName = described("The first name.", "Jordan")
+    last_name: params.NonEmptyName = described("The last name.", "Rivera")
+    phone: params.Phone | None = Field(None, description=params.PHONE_TEXT, examples=["+12125550100"])
 
     @classmethod
     async def studio_faults(cls, caller: Caller, values: Mapping[str, object], body: object) -> list[Fault]:
@@ -62,27 +76,33 @@ class MemberCreate(JudgedByStudio):
 
 
 class Membership(Wire):
+    """What a member has bought to take part in classes."""
+
     id: Uuid = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
     object: Literal["membership"] = "membership"
-    member_id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
-    product_id: Uuid = Field(examples=["c7c2a1b8-6c3e-5c19-9b0e-5a1f7ad0e0aa"])
-    status: MembershipStatus = Field(examples=["active"])
-    auto_renew: bool = Field(examples=[False])
-    state_version: int = Field(description="Rises by 1 with every change.", examples=[3])
-    started_at: Instant | None = Field(examples=["2026-10-01T00:00:00+00:00"])
-    current_period_start: Instant | None = Field(examples=["2026-10-01T00:00:00+00:00"])
-    current_period_end: Instant | None = Field(examples=["2027-01-01T00:00:00+00:00"])
-    paused_at: Instant | None = Field(examples=[None])
-    pause_starts_at: Instant | None = Field(examples=[None])
-    pause_ends_at: Instant | None = Field(examples=[None])
-    pause_reason: str | None = Field(examples=[None])
-    cancel_at_period_end: bool = Field(examples=[False])
-    cancel_at: Instant | None = Field(examples=[None])
-    cancelled_at: Instant | None = Field(examples=[None])
-    cancellation_reason: str | None = Field(examples=[None])
-    ended_at: Instant | None = Field(examples=[None])
-    credits_granted: int | None = Field(examples=[10])
-    credits_remaining: int | None = Field(description="Null: unlimited.", examples=[8])
+    member_id: Uuid = described("Whose membership it is.", "1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb")
+    product_id: Uuid = described(
+        "What was bought. It says which classes are covered.", "c7c2a1b8-6c3e-5c19-9b0e-5a1f7ad0e0aa"
+    )
+    status: MembershipStatus | str = described("Only an `active` one pays for classes.", "active")
+    auto_renew: bool = described("Whether a new period begins at `current_period_end`.", False)
+    state_version: int = described("Rises by 1 with every change.", 3)
+    started_at: Instant | None = described("Usable from then on.", "2026-10-01T00:00:00+00:00")
+    current_period_start: Instant | None = described("When the current period began.", "2026-10-01T00:00:00+00:00")
+    current_period_end: Instant | None = described(
+        "When the current period ends; null: it does not end.", "2027-01-01T00:00:00+00:00"
+    )
+    paused_at: Instant | None = described("When the pause took effect, while it is paused.", None)
+    pause_starts_at: Instant | None = described("When a pause begins, where one is planned or current.", None)
+    pause_ends_at: Instant | None = described("When the pause ends; null: until staff end it.", None)
+    pause_reason: str | None = described("Why it is paused.", None)
+    cancel_at_period_end: bool = described("Whether it ends with the current period.", False)
+    cancel_at: Instant | None = described("When a planned cancellation takes effect.", None)
+    cancelled_at: Instant | None = described("When it was cancelled.", None)
+    cancellation_reason: str | None = described("Why it was cancelled.", None)
+    ended_at: Instant | None = described("When it stopped being usable.", None)
+    credits_granted: int | None = described("Credits per period. Null: unlimited.", 10)
+    credits_remaining: int | None = described("Credits left. Null: unlimited.", 8)
     updated_at: Instant = Field(examples=["2026-11-10T17:30:00+00:00"])
 
 
@@ -114,8 +134,12 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
 
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
-    """A profile, without staff notes and payment credentials."""
-    return caller.found(await caller.read(read_one, MEMBER, member_id))
+    """A profile, without staff notes and payment credentials. One that was merged into another one is 404, with
+    `details.merged_into`."""
+    wire = await caller.read(read_one, MEMBER, member_id)
+    if wire is None:
+        return caller.refuse(await caller.read(storage.missing_member, member_id))
+    return caller.found(wire)
 
 
 @routes.get(
@@ -130,8 +154,10 @@ async def list_memberships(
     limit: Limit = LIMIT_WHERE_ALL_FIT,
 ) -> Answer:
     """Memberships in every state, newest first."""
-    page = PageRequest(cursor, limit)
-    return caller.listed(await caller.read(storage.list_memberships, page, member_id, updated_after))
+    page = await caller.read(storage.list_memberships, PageRequest(cursor, limit), member_id, updated_after)
+    if isinstance(page, Refusal) and page.code is Code.NOT_FOUND:
+        page = await caller.read(storage.missing_member, member_id, "member_id")
+    return caller.listed(page)
 
 
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))

@@ -35,6 +35,7 @@ _CANCELLATIONS: Mapping[str, str] = {
     "late": "cancelled late",
     "graced": "cancelled late, graced",
     "studio": "cancelled by the studio",
+    "moved": "moved to another class",
     "class_cancelled": "cancelled with the class",
     "waitlist_left": "left the waitlist",
 }

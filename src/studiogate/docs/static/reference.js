@@ -1,86 +1,113 @@
-"use strict";
+// The reference works without this file: it adds a form to each operation that sends the request from this page, to this
+// server only. The key stays in this tab: it is sent with the requests, and forgotten when the tab is closed.
 
-// The reference: Swagger UI over this server's own description, with a table of contents beside it.
+const BASE = "/partner/v1";
+const KEY = "studiogate.docs.key";
 
-const DESCRIPTION = "/partner/v1/openapi.json";
-const METHODS = ["get", "post", "put", "patch", "delete"];
-
-const darkness = window.matchMedia("(prefers-color-scheme: dark)");
-const paint = () => document.documentElement.classList.toggle("dark-mode", darkness.matches);
-paint();
-darkness.addEventListener("change", paint);
-
-function element(name, properties, ...children) {
+function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
   return made;
 }
 
-function operationsOf(spec, tag) {
-  return Object.values(spec.paths).flatMap((item) =>
-    METHODS.filter((method) => item[method]?.tags?.includes(tag)).map((method) => ({ method, ...item[method] })),
-  );
+function storedKey() {
+  try {
+    return sessionStorage.getItem(KEY) ?? "";
+  } catch {
+    return ""; // storage is switched off: the key is typed for each request
+  }
 }
 
-function reveal(id) {
-  const block = document.getElementById(id);
-  if (!block) return;
-  if (!block.classList.contains("is-open")) block.querySelector(".opblock-summary-control")?.click();
-  block.scrollIntoView();
+function storeKey(key) {
+  try {
+    sessionStorage.setItem(KEY, key);
+  } catch {
+    // the field keeps it
+  }
 }
 
-function operationLink(tag, operation) {
-  const link = element("a", { href: `#/${tag}/${operation.operationId}` }, operation.summary);
-  link.append(element("span", { className: "m-" + operation.method }, operation.method.toUpperCase()));
-  link.addEventListener("click", (event) => {
+let fields = 0;
+
+function field(label, control, required) {
+  control.id = `try-${++fields}`;
+  control.required = required;
+  const text = element("label", { htmlFor: control.id }, label);
+  if (!required) text.append(element("span", { className: "note" }, " (optional)"));
+  return element("div", { className: "field" }, text, control);
+}
+
+function controlOf({ name, values }) {
+  if (values) {
+    const options = ["", ...values.split(" ")].map((value) => element("option", { value }, value));
+    return element("select", { name }, ...options);
+  }
+  const value = name === "Idempotency-Key" ? crypto.randomUUID() : "";
+  return element("input", { name, value, autocomplete: "off", spellcheck: false });
+}
+
+function formOf(operation) {
+  const { method, path, body } = operation.dataset;
+  const form = element("form", { className: "try", noValidate: false });
+  const key = element("input", { type: "password", value: storedKey(), autocomplete: "off" });
+  const inputs = [...operation.querySelectorAll(".members > li[data-place]")].map((each) => ({
+    place: each.dataset.place,
+    required: "required" in each.dataset,
+    control: controlOf(each.dataset),
+  }));
+  const text = body && element("textarea", { value: body, spellcheck: false });
+  form.append(field("Service key", key, true));
+  for (const { control, required } of inputs) form.append(field(control.name, control, required));
+  if (text) form.append(field("Body", text, true));
+  if (method !== "GET") form.append(element("p", { className: "note" }, "This changes data of the studio that the key belongs to."));
+  const send = element("button", { className: "button primary small" }, "Send");
+  const outcome = element("span", { role: "status" });
+  const result = element("pre", { tabIndex: 0, hidden: true });
+  form.append(element("div", { className: "actions" }, send, outcome), result);
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    reveal(`operations-${tag}-${operation.operationId}`);
+    storeKey(key.value);
+    send.disabled = true;
+    outcome.textContent = "Sending …";
+    const given = inputs.filter(({ control }) => control.value !== "");
+    const of = (place) => given.filter((each) => each.place === place).map(({ control }) => [control.name, control.value]);
+    const filled = of("path").reduce((made, [name, value]) => made.replace(`{${name}}`, encodeURIComponent(value)), path);
+    const query = new URLSearchParams(of("query")).toString();
+    const headers = { ...Object.fromEntries(of("header")), "X-Service-Key": key.value };
+    if (text) headers["Content-Type"] = "application/json";
+    const started = performance.now();
+    try {
+      const answer = await fetch(BASE + filled + (query && `?${query}`), { method, headers, body: text?.value });
+      const said = await answer.text();
+      outcome.textContent = `${answer.status} ${answer.statusText}, ${Math.round(performance.now() - started)} ms`;
+      result.textContent = pretty(said);
+      result.hidden = said === "";
+    } catch (error) {
+      outcome.textContent = `Not sent: ${error.message}`;
+      result.hidden = true;
+    }
+    send.disabled = false;
   });
-  return link;
+  return form;
 }
 
-function headingLink(heading) {
-  heading.id = "guide-" + heading.textContent.toLowerCase().replace(/[^a-z]+/g, "-");
-  return element("a", { href: "#" + heading.id }, heading.textContent);
-}
-
-function listOf(links) {
-  return element("ul", {}, ...links.map((link) => element("li", {}, link)));
-}
-
-function fillContents(spec) {
-  // The text is rendered some time after the document is loaded.
-  if (!document.querySelector("#reference .info .description h2, #reference .opblock")) {
-    requestAnimationFrame(() => fillContents(spec));
-    return;
-  }
-  const contents = document.getElementById("operations");
-  const headings = [...document.querySelectorAll("#reference .info .description h2")];
-  contents.append(element("a", { className: "group", href: "#content" }, "Guide"), listOf(headings.map(headingLink)));
-  for (const { name } of spec.tags) {
-    contents.append(
-      element("a", { className: "group", href: "#operations-tag-" + name }, name),
-      listOf(operationsOf(spec, name).map((operation) => operationLink(name, operation))),
-    );
+function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
   }
 }
 
-async function start() {
-  const answer = await fetch(DESCRIPTION);
-  const spec = await answer.json();
-  window.SwaggerUIBundle({
-    spec,
-    dom_id: "#reference",
-    deepLinking: true,
-    docExpansion: "list",
-    defaultModelsExpandDepth: 0,
-    defaultModelExpandDepth: 2,
-    displayRequestDuration: true,
-    // Both would leave this server: a validator badge, and keys kept in the browser's storage.
-    validatorUrl: null,
-    persistAuthorization: false,
-    onComplete: () => fillContents(spec),
+for (const operation of document.querySelectorAll(".operation[data-method]")) {
+  const panel = operation.querySelector(".request");
+  if (operation.querySelector('[data-name="file"]')) continue;
+  const button = element("button", { type: "button", className: "button small", ariaExpanded: "false" }, "Try it");
+  let form = null;
+  button.addEventListener("click", () => {
+    if (form === null) panel.append((form = formOf(operation)));
+    else form.hidden = !form.hidden;
+    button.ariaExpanded = String(!form.hidden);
+    if (!form.hidden) form.querySelector("input").focus();
   });
+  panel.querySelector(".bar").append(button);
 }
-
-start();

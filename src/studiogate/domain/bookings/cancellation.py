@@ -32,13 +32,15 @@ class CancellationType(StrEnum):
     LATE = "late"
     GRACED = "graced"
     STUDIO = "studio"
+    MOVED = "moved"
     CLASS_CANCELLED = "class_cancelled"
     WAITLIST_LEFT = "waitlist_left"
 
 
 class CancellationCause(StrEnum):
-    """What cancels a booking: a partner, staff, its class being cancelled, or the waitlist's expiry at the start.
-    ``by`` is the value of ``cancelled_by`` on the receipt. The type of a partner's cancellation depends on its time."""
+    """What cancels a booking: a partner, staff, a move to another class, its class being cancelled, or the waitlist's
+    expiry at the start. ``by`` is the value of ``cancelled_by`` on the receipt. The type of a partner's cancellation
+    depends on its time."""
 
     _value_: str
     by: str
@@ -51,6 +53,7 @@ class CancellationCause(StrEnum):
 
     PARTNER = "partner", "partner_api", None
     STUDIO = "studio", "studio", CancellationType.STUDIO
+    MOVED = "moved", "studio", CancellationType.MOVED
     CLASS_CANCELLED = "class_cancelled", "studio", CancellationType.CLASS_CANCELLED
     WAITLIST_EXPIRED = "waitlist_expired", "system", CancellationType.WAITLIST_LEFT
 

@@ -3,7 +3,8 @@
 The rules are independent and every failing one is reported, so one cause may produce two codes: a class that has
 started is ``class_started`` and, because its window is closed too, ``booking_window_closed``. In these groups a second
 code would add nothing, so the codes are mutually exclusive: the four entitlement codes; the three spot codes;
-``already_booked`` and ``already_waitlisted``; ``waitlist_not_allowed`` and ``waitlist_full``.
+``already_booked`` and ``already_waitlisted``; ``member_erased`` and ``member_suspended`` (an erasure suspends);
+``waitlist_not_allowed`` and ``waitlist_full``.
 
 - Booking is possible from ``opens_at`` (inclusive) until ``closes_at`` (exclusive).
 - Joining the waitlist must pass every rule, including entitlement and credits, except the spot rules: these apply only
@@ -243,7 +244,8 @@ FIRST_RULES: tuple[Rule, ...] = (
     _window_not_open,
     _window_closed,
     _already_there,
-    _if(Code.MEMBER_SUSPENDED, lambda attempt: attempt.member.suspended),
+    _if(Code.MEMBER_ERASED, lambda attempt: attempt.member.erased),
+    _if(Code.MEMBER_SUSPENDED, lambda attempt: attempt.member.suspended and not attempt.member.erased),
     _waiver_missing,
 )
 PROMOTION_RULES = tuple(rule for rule in FIRST_RULES if rule not in (_window_not_open, _window_closed))

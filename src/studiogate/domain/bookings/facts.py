@@ -76,6 +76,7 @@ class MemberFacts(NamedTuple):
     bookings_that_day: int
     overlapping: bool
     memberships: tuple[MembershipFacts, ...]
+    erased: bool = False
 
 
 class SpotFacts(NamedTuple):

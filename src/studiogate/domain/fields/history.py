@@ -69,6 +69,8 @@ BOOKINGS = section(
     optional("credits_taken", v.whole(0, 1), 0, personal=False),
     optional("policy", documents.json_object, personal=False),
     optional("promoted_at", v.instant, personal=False),
+    optional("moved_to_booking_id", v.identifier, personal=False),
+    optional("moved_from_booking_id", v.identifier, personal=False),
     *RECORD,
     derived=frozenset({"waitlist_position", "updated_at"}),
     rules=(Rule(("status", "class_spot_id"), _waiting),),

@@ -123,5 +123,7 @@ MERGED_PEOPLE = section(
     ID,
     required("kind", v.one_of(("member", "lead")), personal=False),
     required("member_id", v.identifier, personal=False),
+    # Of a merged member: whoever has it is the member that was kept.
+    optional("email", v.email, personal=True),
     optional("merged_at", v.instant, personal=False),
 )

@@ -31,6 +31,8 @@ class CancelBooking(NamedTuple):
     reason: str | None = None
     cause: CancellationCause = CancellationCause.PARTNER
     member_id: UUID | None = None
+    moved_to: UUID | None = None
+    """The booking in another class that replaces this one."""
 
 
 def new_cancellation(
@@ -42,6 +44,12 @@ def new_cancellation(
     before = _before(booking, held.entry)
     made = (booking, held.entry, cancellation, receipt_id, json_text(receipt), purchase_id, before)
     return cancel_booking.NewCancellation(*made, context.access, context.once)
+
+
+def replaced(new: cancel_booking.NewCancellation, moved_to: UUID) -> cancel_booking.NewCancellation:
+    """Return the cancellation of a booking that another one replaces."""
+    previous = {**new.previous_attributes, "moved_to_booking_id": None}
+    return new._replace(moved_to=moved_to, previous_attributes=previous)
 
 
 def after(

@@ -111,6 +111,8 @@ class ClassState:
             return decided
         steps = [] if people is None else cancel.plan(self.situation, people, held.booking, decided)
         new = cancel.new_cancellation(context, held, decided, wanted.reason, promoted=cancel.promotes(steps))
+        if wanted.moved_to is not None:
+            new = cancel.replaced(new, wanted.moved_to)
         self._writes.add_cancellation(number, self.situation, new, context.answers.success)
         if people is None and held.entry is None:
             self.situation, self._held[wanted.booking_id] = cancel.after(self.situation, held, new)

@@ -12,11 +12,13 @@ from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.bookings.facts import BookingRequest
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
 from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows import purchases
 from studiogate.flows.bookings import book, promote, staff_bookings
+from studiogate.flows.changes import changing
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.bookings import create, lock, read, staff
@@ -71,43 +73,58 @@ async def book_for_member(
     return booked
 
 
+class Replaced(NamedTuple):
+    """The booking that a new one replaces, the id of the new one, and the membership to which the credit returned."""
+
+    booking_id: UUID
+    new_id: UUID
+    returned_to: UUID | None
+
+
 async def take_place(
     connection: Connection,
     access: Access,
     situation: ClassSituation,
     wanted: StaffBooking,
-    returned_to: UUID | None = None,
+    replaced: Replaced | None = None,
 ) -> Booked | Refusal:
-    """Book a place in a locked class. ``returned_to`` got the credit of the booking that this one replaces."""
+    """Book a place in a locked class."""
     seats = situation.class_.available_count
     people = await promote.load_members(connection, access, situation, promote.MembersToLoad([wanted.member_id], seats))
-    if wanted.member_id not in people.members or await staff.member_was_erased(connection, access, wanted.member_id):
+    if wanted.member_id not in people.members:
         return book.NO_MEMBER
     if people.waiting:
         # Waiting members come first, also before somebody whom staff book.
         situation, people = await promote.promote(connection, access, situation, people)
     attempt = book.attempt_of(situation, people, wanted.member_id, wanted.request)
-    decision, overridden = decide_staff_booking(attempt, wanted.override, returned_to)
+    decision, overridden = decide_staff_booking(attempt, wanted.override, replaced and replaced.returned_to)
     if decision.refusal is not None:
         return decision.refusal
-    wire = await _record(connection, access, situation, wanted.member_id, (decision, people.now))
+    decided = _Decided(decision, people.now, replaced)
+    wire = await _record(connection, access, situation, wanted.member_id, decided)
     return Booked(json.loads(wire), overridden)
 
 
+class _Decided(NamedTuple):
+    decision: BookingDecision
+    now: datetime
+    replaced: Replaced | None
+
+
 async def _record(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    member_id: UUID,
-    decided: tuple[BookingDecision, datetime],
+    connection: Connection, access: Access, situation: ClassSituation, member_id: UUID, decided: _Decided
 ) -> str:
-    decision, now = decided
+    decision, now, replaced = decided
     if decision.converts is not None:
+        if replaced is not None:
+            async with changing(connection, access, EventType.BOOKING_UPDATED, decision.converts):
+                await staff.link_move(connection, access, decision.converts, replaced.booking_id)
         return await book.convert(connection, access, situation, decision, now)
+    booking_id, moved_from = (new_id(), None) if replaced is None else (replaced.new_id, replaced.booking_id)
     position = situation.class_.waitlist_count + 1 if decision.outcome == Outcome.WAITLISTED else None
-    new = create.NewBooking(new_id(), situation.class_.id, member_id, decision, position, access, None)
-    made = await create.record_bookings(connection, access, [situation], create.NewBookings([new], now, source="staff"))
-    return made[new.id]
+    new = create.NewBooking(booking_id, situation.class_.id, member_id, decision, position, access, None)
+    batch = create.NewBookings([new], now, source="staff", moved_from=moved_from)
+    return (await create.record_bookings(connection, access, [situation], batch))[new.id]
 
 
 async def record_new(
@@ -142,9 +159,9 @@ class Moved(NamedTuple):
 @staff_flow(Permission.BOOKINGS)
 async def move_booking(connection: Connection, access: Access, wanted: Move) -> Moved | Refusal:
     """Cancel a booking free of charge and book the member into another class; the credit follows. There is a new
-    booking, because partners rely on a booking's class never changing. Events: ``booking.cancelled``,
-    ``booking.updated`` for members promoted into the seat, ``booking.created``. If the new class refuses, nothing has
-    happened."""
+    booking, because partners rely on a booking's class never changing; each of the two names the other. Events:
+    ``booking.cancelled``, ``booking.updated`` for members promoted into the seat, ``booking.created``. If the new class
+    refuses, nothing has happened."""
     if wanted.override.faults:
         return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
     if isinstance(found := await _lock(connection, access, wanted), Refusal):
@@ -152,12 +169,15 @@ async def move_booking(connection: Connection, access: Access, wanted: Move) -> 
     situation, member_id = found
     old, reason = audit.Subject("booking", wanted.booking_id), wanted.override.reason
     before = await audit.snapshot(connection, access, old)
-    receipt = await staff_bookings.cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED)
+    # A member who waits for the new class may keep that booking.
+    moved_to = await staff.waitlisted_booking(connection, access, wanted.class_id, member_id) or new_id()
+    receipt = await staff_bookings.cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED, moved_to)
     if isinstance(receipt, Refusal):
         return receipt
     place = StaffBooking(wanted.class_id, member_id, wanted.join_waitlist, wanted.class_spot_id, wanted.override)
     returned_to = UUID(receipt["membership_id"]) if receipt["credits_returned"] else None
-    if isinstance(booked := await take_place(connection, access, situation, place, returned_to), Refusal):
+    replaced = Replaced(wanted.booking_id, moved_to, returned_to)
+    if isinstance(booked := await take_place(connection, access, situation, place, replaced), Refusal):
         return booked
     changes = changed_fields(old.kind, before, await audit.snapshot(connection, access, old))
     changes["moved_to"] = [None, booked.booking["id"]]

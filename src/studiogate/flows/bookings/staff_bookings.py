@@ -82,13 +82,15 @@ async def cancel_booking(
 
 
 async def cancel_for_studio(
-    connection: Connection, access: Access, booking_id: UUID, reason: str | None
+    connection: Connection, access: Access, booking_id: UUID, reason: str | None, moved_to: UUID | None = None
 ) -> dict[str, Any] | Refusal:
-    """Cancel a booking and promote into its seat; return the receipt. Must run inside a transaction."""
+    """Cancel a booking and promote into its seat; return the receipt. Must run inside a transaction. ``moved_to`` is
+    the booking in another class that replaces it."""
     if (found := await read.class_and_member(connection, access, booking_id)) is None:
         return NOT_FOUND
     class_id, member_id = found
-    wanted = CancelBooking(class_id, booking_id, reason, CancellationCause.STUDIO, member_id)
+    cause = CancellationCause.STUDIO if moved_to is None else CancellationCause.MOVED
+    wanted = CancelBooking(class_id, booking_id, reason, cause, member_id, moved_to)
     (done,) = await executor.execute_together(connection, [executor.PendingRequest(WriteContext(access), wanted)])
     if not isinstance(done, Stored):
         return done if isinstance(done, Refusal) else NOT_FOUND

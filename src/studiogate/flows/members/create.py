@@ -26,6 +26,8 @@ async def create(connection: Connection, access: Access, given: Values) -> str |
         return faulty(BAD_PHONE)
     if email is not None:
         await people.lock_email(connection, access, email)
+        if await storage.member_of_email(connection, access, email) is not None:
+            return await member_exists(connection, access, email)
     if (wire := await storage.insert_member(connection, access, {**given, "phone": phone})) is None:
         return await member_exists(connection, access, email)
     member_id = UUID(json.loads(wire)["id"])
@@ -40,7 +42,7 @@ async def member_exists(connection: Connection, access: Access, email: str | Non
     """Return the refusal for an existing member, with the member's id only for a key that may read members."""
     if Scope.MEMBERS_READ not in access.scopes:
         return Refusal(Code.MEMBER_EXISTS)
-    member_id = None if email is None else await storage.member_with_email(connection, access, email)
+    member_id = None if email is None else await storage.member_of_email(connection, access, email)
     return Refusal(Code.MEMBER_EXISTS, {"member_id": str(member_id)})
 
 

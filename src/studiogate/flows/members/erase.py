@@ -76,6 +76,7 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
 async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:
     async with (
         recorded(connection, access, "member.erase", Subject("member", rows.member_id)),
+        changing(connection, access, EventType.MEMBER_ERASED, rows.member_id),
         changing(connection, access, EventType.LEAD_UPDATED, *rows.leads),
     ):
         return await storage.erase_rows(connection, access, rows, email)

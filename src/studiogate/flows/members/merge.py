@@ -68,13 +68,14 @@ async def _merge(
     suspended = kept.suspended or other.suspended
     async with (
         recorded(connection, access, "member.merge", audit.Subject("member", kept.id)),
+        changing(connection, access, EventType.MEMBER_MERGED, kept.id, merged_id=other.id),
         changing(connection, access, EventType.BOOKING_UPDATED, *rows.bookings),
         changing(connection, access, EventType.WAITLIST_UPDATED, *rows.waitlist_entries),
         changing(connection, access, EventType.MEMBERSHIP_UPDATED, *rows.memberships),
         changing(connection, access, EventType.PURCHASE_UPDATED, *rows.purchases),
     ):
         await storage.move_rows(connection, access, other.id, kept.id)
-        await storage.delete_member(connection, access, other.id, kept.id)
+        await storage.delete_member(connection, access, other.id, kept.id, other.profile["email"])
         await members.write_profile(connection, access, kept.id, profile)
         await storage.write_standing(connection, access, kept.id, suspended, joined_notes(notes))
     # Under the id that no longer exists.

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import EventType
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
@@ -43,7 +42,6 @@ async def create(connection: Connection, access: Access, given: rows.Given) -> r
     if refusal := rules.strict_refusal(warnings, given.strict):
         return refusal
     class_id = await rows.create_row(connection, access, KIND, values)
-    await changes.emit_event(connection, access, EventType.CLASS_CREATED, class_id)
     return rows.Saved(class_id, warnings)
 
 

@@ -7,7 +7,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import LOCATION
 from studiogate.domain.staff import Permission
-from studiogate.flows.changes import audited
+from studiogate.flows.changes import recorded
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule import series as series_flow
 from studiogate.flows.staff_flow import staff_flow
@@ -68,5 +68,5 @@ async def _make_room_for_primary(
     await studios.lock_studio(connection, access)
     former = await studios.primary_location(connection, access)
     if former is not None and former != location_id:
-        async with audited(connection, access, "location.change", Subject(KIND, former)):
+        async with recorded(connection, access, "location.change", Subject(KIND, former)):
             await studios.end_primary(connection, access, former)

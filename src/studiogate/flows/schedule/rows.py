@@ -14,7 +14,7 @@ from studiogate.domain.schedule.references import reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import Fields, invalid, read_fields
-from studiogate.flows.changes import audited, changing
+from studiogate.flows.changes import changing, created, recorded
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
@@ -60,7 +60,7 @@ async def create(connection: Connection, access: Access, kind: str, fields: Fiel
 
 async def create_row(connection: Connection, access: Access, kind: str, values: Mapping[str, object]) -> UUID:
     row_id = new_id()
-    async with audited(connection, access, f"{kind}.create", Subject(kind, row_id)):
+    async with created(connection, access, Subject(kind, row_id)):
         await rows.insert_row(connection, access, kind, row_id, values)
     return row_id
 
@@ -83,10 +83,10 @@ async def inherited_policy(
 async def change_row(
     connection: Connection, access: Access, subject: Subject, values: Mapping[str, object], action: str
 ) -> None:
-    """Change a locked row and record what differs. Must run inside a transaction."""
+    """Change a locked row, record and announce what differs. Must run inside a transaction."""
     kind, row_id = subject
     async with (
-        audited(connection, access, f"{kind}.{action}", subject),
+        recorded(connection, access, f"{kind}.{action}", subject),
         inherited_policy(connection, access, kind, row_id, values),
     ):
         await rows.update_row(connection, access, kind, row_id, values)

@@ -25,6 +25,11 @@ from studiogate.storage.studio_file.effects import AffectedSeries
 BATCH = 500
 # In the order of their events: what a resource refers to comes first.
 CREATED = (
+    (tables.LOCATIONS, EventType.LOCATION_CREATED),
+    (tables.ROOMS, EventType.ROOM_CREATED),
+    (tables.CLASS_TYPES, EventType.CLASS_TYPE_CREATED),
+    (tables.INSTRUCTORS, EventType.INSTRUCTOR_CREATED),
+    (tables.PRODUCTS, EventType.PRODUCT_CREATED),
     (tables.CLASSES, EventType.CLASS_CREATED),
     (tables.MEMBERS, EventType.MEMBER_CREATED),
     (tables.MEMBERSHIPS, EventType.MEMBERSHIP_CREATED),
@@ -35,6 +40,12 @@ CREATED = (
     (tables.BOOKINGS, EventType.BOOKING_CREATED),
 )
 CHANGED = (
+    EventType.STUDIO_UPDATED,
+    EventType.LOCATION_UPDATED,
+    EventType.ROOM_UPDATED,
+    EventType.CLASS_TYPE_UPDATED,
+    EventType.INSTRUCTOR_UPDATED,
+    EventType.PRODUCT_UPDATED,
     EventType.MEMBER_UPDATED,
     EventType.MEMBERSHIP_UPDATED,
     EventType.PURCHASE_UPDATED,

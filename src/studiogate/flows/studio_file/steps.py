@@ -14,7 +14,7 @@ from studiogate.flows.studio_file import follow, outcome
 from studiogate.flows.studio_file.files import FilesBeside, take_files
 from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refused
 from studiogate.flows.studio_file.rows import StagedRows, StudioRow
-from studiogate.storage import mails
+from studiogate.storage import class_availability, mails
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import apply, booking_checks, changes, checks, diff, effects, stage
 from studiogate.storage.studio_file import emails as imported_emails
@@ -187,4 +187,6 @@ class Import:
             promoted += await fill_free_seats(self._connection, access, class_id)
         if announced:
             await follow.announce_classes(self._connection, access)
+        else:
+            await class_availability.keep(self._connection, access)
         return {"leads_converted": converted, "promoted": promoted}

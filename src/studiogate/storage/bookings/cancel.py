@@ -35,7 +35,7 @@ RECORD = Statement(f"""
             receipt text, ledger_id uuid, event_id uuid, previous json, changes jsonb, credential_id text, address text,
             key text, fingerprint bytea)
     ), gone as (
-        update bookings set status = 'cancelled', class_spot_id = null
+        update bookings set status = 'cancelled', class_spot_id = null, moved_to_booking_id = :moved_to
         where studio_id = :studio and class_id = any(array(select class_id from class))
         and id = any(array(select id from new))
         returning *
@@ -105,13 +105,14 @@ class NewCancellation(NamedTuple):
     access: Access
     once: IdempotencyKey | None
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED
+    moved_to: UUID | None = None
 
 
 async def record_cancellations(
     connection: Connection, access: Access, new: Sequence[NewCancellation], success: int = 0
 ) -> None:
     """Cancel bookings and emit their events; store their receipts, also as the answers to their requests, with the
-    status ``success``."""
+    status ``success``. One that another booking replaces is alone."""
     freed = Counter[UUID]()
     for each in new:
         freed[each.booking.class_id] += each.cancellation.seat_freed
@@ -122,6 +123,7 @@ async def record_cancellations(
         studio=access.studio_id,
         actor=access.actor.value,
         success=success,
+        moved_to=new[0].moved_to,
     )
     check_stored(row["stored"], sum(each.once is not None for each in new))
 

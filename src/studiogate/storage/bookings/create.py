@@ -34,7 +34,8 @@ RECORD = Statement(f"""
             places integer)
     ), new as materialized (
         select each.*, class.location_id, class.start_time, class.end_time, class.policy::jsonb,
-               :source as booking_source, :now::timestamptz as created_at, :now as updated_at
+               :source as booking_source, :moved_from::uuid as moved_from_booking_id,
+               null::uuid as moved_to_booking_id, :now::timestamptz as created_at, :now as updated_at
         from json_to_recordset(:new::json) as each(
             number integer, id uuid, class_id uuid, member_id uuid, status text, class_spot_id uuid, membership_id uuid,
             credits integer, position integer, ledger_id uuid, event_id uuid, changes jsonb, credential_id text,
@@ -43,9 +44,10 @@ RECORD = Statement(f"""
     ), made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
                               booking_source, class_spot_id, membership_id, credits_taken, policy, made_by,
-                              created_at, updated_at)
+                              moved_from_booking_id, created_at, updated_at)
         select :studio, id, class_id, member_id, location_id, start_time, end_time, status, booking_source,
-               class_spot_id, membership_id, credits, policy, credential_id, created_at, updated_at
+               class_spot_id, membership_id, credits, policy, credential_id, moved_from_booking_id, created_at,
+               updated_at
         from new
     ), counted as (
         update classes c set
@@ -95,12 +97,14 @@ class NewBooking(NamedTuple):
 
 
 class NewBookings(NamedTuple):
-    """The bookings of one batch, made at one instant; ``success`` is stored as the status of their answers."""
+    """The bookings of one batch, made at one instant; ``success`` is stored as the status of their answers. A booking
+    that replaces one in another class, ``moved_from``, is alone in its batch."""
 
     bookings: Sequence[NewBooking]
     now: datetime
     success: int = 0
     source: str = PARTNER
+    moved_from: UUID | None = None
 
 
 async def record_bookings(
@@ -117,6 +121,7 @@ async def record_bookings(
         now=new.now,
         success=new.success,
         source=new.source,
+        moved_from=new.moved_from,
         paying_memberships=[each.decision.membership_id for each in paying],
         paying_members=[each.member_id for each in paying],
     )

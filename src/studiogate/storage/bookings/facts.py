@@ -251,6 +251,7 @@ def _member(situation: ClassSituation, row: dict[str, Any], policy: Policy) -> M
         bookings_that_day=_of_that_day(situation, others),
         overlapping=overlapping,
         memberships=tuple([_membership(each) for each in row["memberships"]]),
+        erased=row["erased"],
     )
 
 

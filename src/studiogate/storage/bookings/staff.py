@@ -80,16 +80,24 @@ async def instructor_of_class(connection: Connection, access: Access, class_id: 
     return instructor_id
 
 
-async def member_was_erased(connection: Connection, access: Access, member_id: UUID) -> bool:
-    """Return whether a member was erased. The member is locked."""
-    statement = "select erased_at is not null from members where studio_id = $1 and id = $2"
-    return bool(await connection.fetchval(statement, access.studio_id, member_id))
-
-
 async def member_of_booking(connection: Connection, access: Access, booking_id: UUID) -> UUID | None:
     statement = "select member_id from bookings where studio_id = $1 and id = $2"
     member_id: UUID | None = await connection.fetchval(statement, access.studio_id, booking_id)
     return member_id
+
+
+async def waitlisted_booking(connection: Connection, access: Access, class_id: UUID, member_id: UUID) -> UUID | None:
+    """Return the booking of a member who waits for a class."""
+    statement = """
+        select id from bookings where studio_id = $1 and class_id = $2 and member_id = $3 and status = 'waitlisted'"""
+    booking_id: UUID | None = await connection.fetchval(statement, access.studio_id, class_id, member_id)
+    return booking_id
+
+
+async def link_move(connection: Connection, access: Access, booking_id: UUID, moved_from: UUID) -> None:
+    """Store which booking an existing one replaces."""
+    statement = "update bookings set moved_from_booking_id = $3 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, booking_id, moved_from)
 
 
 # For previews: members with a live booking in a class, and what else they have booked.

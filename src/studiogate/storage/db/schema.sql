@@ -40,6 +40,18 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.begin_availability() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into class_availability (studio_id, class_id, capacity, booked_count, available_count, waitlist_count)
+    select a.studio_id, a.id, a.capacity, a.booked_count,
+           case when a.status = 'cancelled' then 0 else greatest(a.capacity - a.booked_count, 0) end, a.waitlist_count
+    from added a on conflict do nothing;
+    return null;
+end
+$$;
+
 CREATE FUNCTION public.booking_facts(of_studio uuid, of_class uuid, of_members uuid[], class_begins timestamp with time zone, class_ends timestamp with time zone) RETURNS json
     LANGUAGE plpgsql
     AS $$
@@ -47,7 +59,7 @@ declare
     found json;
 begin
     select coalesce(json_agg(facts), '[]') into found from (
-        select m.id, m.suspended, (
+        select m.id, m.suspended, m.erased_at is not null as erased, (
                    select coalesce(json_agg(row_to_json(each)), '[]') from (
                        select s.id, s.status, s.credits_remaining, s.started_at, s.current_period_end,
                               s.pause_starts_at, s.pause_ends_at, s.auto_renew, s.cancel_at_period_end, s.cancel_at,
@@ -380,7 +392,7 @@ CREATE TABLE public.booking_cancellations (
     purchase_id uuid,
     receipt json NOT NULL,
     made_by text,
-    CONSTRAINT booking_cancellations_cancellation_type_check CHECK ((cancellation_type = ANY (ARRAY['standard'::text, 'late'::text, 'graced'::text, 'studio'::text, 'class_cancelled'::text, 'waitlist_left'::text]))),
+    CONSTRAINT booking_cancellations_cancellation_type_check CHECK ((cancellation_type = ANY (ARRAY['standard'::text, 'late'::text, 'graced'::text, 'studio'::text, 'moved'::text, 'class_cancelled'::text, 'waitlist_left'::text]))),
     CONSTRAINT booking_cancellations_credits_forfeited_check CHECK ((credits_forfeited = ANY (ARRAY[0, 1]))),
     CONSTRAINT booking_cancellations_credits_returned_check CHECK ((credits_returned = ANY (ARRAY[0, 1]))),
     CONSTRAINT booking_cancellations_once CHECK (((credits_forfeited + credits_returned) <= 1))
@@ -404,7 +416,20 @@ CREATE TABLE public.bookings (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
-    made_by text
+    made_by text,
+    moved_to_booking_id uuid,
+    moved_from_booking_id uuid
+);
+
+CREATE TABLE public.class_availability (
+    studio_id uuid NOT NULL,
+    class_id uuid NOT NULL,
+    capacity integer NOT NULL,
+    booked_count integer NOT NULL,
+    available_count integer NOT NULL,
+    waitlist_count integer NOT NULL,
+    announced_at timestamp with time zone,
+    due_at timestamp with time zone
 );
 
 CREATE TABLE public.class_series (
@@ -558,7 +583,8 @@ CREATE TABLE public.deployment (
 
 CREATE TABLE public.event_heads (
     studio_id uuid NOT NULL,
-    sequence bigint DEFAULT 0 NOT NULL
+    sequence bigint DEFAULT 0 NOT NULL,
+    compared bigint DEFAULT 0
 );
 
 CREATE TABLE public.events (
@@ -575,6 +601,7 @@ CREATE TABLE public.events (
     actor public.event_actor DEFAULT 'partner'::text NOT NULL,
     silent boolean DEFAULT (COALESCE(current_setting('studiogate.silent'::text, true), ''::text) = 'on'::text) NOT NULL,
     transaction_id xid8 DEFAULT pg_current_xact_id(),
+    merged_id uuid,
     CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0))
 );
 
@@ -828,6 +855,7 @@ CREATE TABLE public.merged_people (
     kind text NOT NULL,
     member_id uuid NOT NULL,
     merged_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    email text,
     CONSTRAINT merged_people_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'lead'::text])))
 );
 
@@ -1192,6 +1220,9 @@ ALTER TABLE ONLY public.booking_cancellations
 ALTER TABLE ONLY public.bookings
     ADD CONSTRAINT bookings_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.class_availability
+    ADD CONSTRAINT class_availability_pkey PRIMARY KEY (studio_id, class_id);
+
 ALTER TABLE ONLY public.class_series
     ADD CONSTRAINT class_series_pkey PRIMARY KEY (studio_id, id);
 
@@ -1420,6 +1451,8 @@ CREATE UNIQUE INDEX bookings_one_live ON public.bookings USING btree (studio_id,
 
 CREATE UNIQUE INDEX bookings_spot_held_once ON public.bookings USING btree (studio_id, class_id, class_spot_id) WHERE (((status)::text <> 'cancelled'::text) AND (class_spot_id IS NOT NULL));
 
+CREATE INDEX class_availability_due ON public.class_availability USING btree (studio_id, due_at) WHERE (due_at IS NOT NULL);
+
 CREATE INDEX class_series_of_location ON public.class_series USING btree (studio_id, location_id, id);
 
 CREATE INDEX class_types_changed ON public.class_types USING btree (studio_id, updated_at, created_at, id);
@@ -1552,6 +1585,8 @@ CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id
 
 CREATE INDEX memberships_unpaid_due ON public.memberships USING btree (studio_id, current_period_end) WHERE ((status)::text = 'past_due'::text);
 
+CREATE INDEX merged_people_by_email ON public.merged_people USING btree (studio_id, email) WHERE (email IS NOT NULL);
+
 CREATE INDEX merged_people_of_member ON public.merged_people USING btree (studio_id, member_id);
 
 CREATE INDEX pictures_given_up ON public.pictures USING btree (studio_id, unused_since) WHERE (unused_since IS NOT NULL);
@@ -1642,6 +1677,8 @@ CREATE INDEX webhook_endpoints_list ON public.webhook_endpoints USING btree (stu
 
 CREATE TRIGGER add_secret AFTER INSERT ON public.studios FOR EACH ROW EXECUTE FUNCTION public.add_studio_secret();
 
+CREATE TRIGGER begin_availability AFTER INSERT ON public.classes REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.begin_availability();
+
 CREATE TRIGGER count_added AFTER INSERT ON public.form_uploads REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.count_added_uploads();
 
 CREATE TRIGGER count_removed AFTER DELETE ON public.form_uploads REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION public.count_removed_uploads();
@@ -1716,7 +1753,7 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.leads FOR EACH ROW WHEN (((old.emai
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.locations FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
-CREATE TRIGGER touch BEFORE UPDATE ON public.members FOR EACH ROW WHEN (((old.first_name IS DISTINCT FROM new.first_name) OR (old.last_name IS DISTINCT FROM new.last_name) OR (old.email IS DISTINCT FROM new.email) OR (old.phone IS DISTINCT FROM new.phone) OR (old.role IS DISTINCT FROM new.role) OR (old.membership_type IS DISTINCT FROM new.membership_type) OR (old.membership_start_date IS DISTINCT FROM new.membership_start_date) OR (old.membership_end_date IS DISTINCT FROM new.membership_end_date) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.touch_updated_at();
+CREATE TRIGGER touch BEFORE UPDATE ON public.members FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) OR (old.first_name IS DISTINCT FROM new.first_name) OR (old.last_name IS DISTINCT FROM new.last_name) OR (old.phone IS DISTINCT FROM new.phone) OR (old.role IS DISTINCT FROM new.role) OR (old.membership_type IS DISTINCT FROM new.membership_type) OR (old.membership_start_date IS DISTINCT FROM new.membership_start_date) OR (old.membership_end_date IS DISTINCT FROM new.membership_end_date) OR (old.erased_at IS DISTINCT FROM new.erased_at) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.memberships FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
@@ -1771,7 +1808,16 @@ ALTER TABLE ONLY public.bookings
     ADD CONSTRAINT bookings_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
 
 ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_moved_from_fkey FOREIGN KEY (studio_id, moved_from_booking_id) REFERENCES public.bookings(studio_id, id) DEFERRABLE INITIALLY DEFERRED;
+
+ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_moved_to_fkey FOREIGN KEY (studio_id, moved_to_booking_id) REFERENCES public.bookings(studio_id, id) DEFERRABLE INITIALLY DEFERRED;
+
+ALTER TABLE ONLY public.bookings
     ADD CONSTRAINT bookings_spot_fkey FOREIGN KEY (studio_id, class_spot_id) REFERENCES public.room_spots(studio_id, id);
+
+ALTER TABLE ONLY public.class_availability
+    ADD CONSTRAINT class_availability_studio_id_class_id_fkey FOREIGN KEY (studio_id, class_id) REFERENCES public.classes(studio_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.class_series
     ADD CONSTRAINT class_series_class_type_fkey FOREIGN KEY (studio_id, class_type_id) REFERENCES public.class_types(studio_id, id);

@@ -81,6 +81,7 @@ class ClassFilters(NamedTuple):
     updated_after: datetime | None = None
     class_type_id: str | None = None
     instructor_id: str | None = None
+    visible: bool | None = None
 
 
 async def list_rooms(
@@ -125,6 +126,8 @@ async def list_classes(
         filters.append(Filter("c.start_time < {}", wanted.starts_before))
     if wanted.status is not None:
         filters.append(CLASS_STATUS_FILTERS[wanted.status])
+    if wanted.visible is not None:
+        filters.append(Filter("c.visible = {}", wanted.visible))
     at_location, parents = _at_location(access, wanted.location_id)
     one_of = list(at_location)
     if wanted.class_type_id is not None:

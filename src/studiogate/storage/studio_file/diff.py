@@ -108,6 +108,12 @@ def _changed_ids(table: str) -> str:
 
 # The stored rows that each type of event may be about, before the import.
 ROWS: Mapping[EventType, str] = {
+    EventType.STUDIO_UPDATED: "select $1::uuid",
+    EventType.LOCATION_UPDATED: _changed_ids("locations"),
+    EventType.ROOM_UPDATED: _changed_ids("rooms"),
+    EventType.CLASS_TYPE_UPDATED: _changed_ids("class_types"),
+    EventType.INSTRUCTOR_UPDATED: _changed_ids("instructors"),
+    EventType.PRODUCT_UPDATED: _changed_ids("products") + " union select product_id from change_prices",
     EventType.CLASS_UPDATED: _changed_ids("classes") + " union select id from affected_classes where inherits",
     EventType.MEMBER_UPDATED: _changed_ids("members"),
     EventType.MEMBERSHIP_UPDATED: _changed_ids("memberships") + " union select id from affected_memberships",

@@ -126,6 +126,7 @@ MEMBERSHIPS = Table(
 )
 _SOURCE = f"case when {given(history.BOOKINGS, 'booking_source')} then s.booking_source else 'import' end"
 _OF_CLASS = "(select k.{0} from classes k where k.studio_id = $1 and k.id = c.class_id)"
+_MOVED = ("moved_to_booking_id", "moved_from_booking_id")
 BOOKINGS = Table(
     "bookings",
     "booking",
@@ -135,8 +136,10 @@ BOOKINGS = Table(
         Column("credits_taken", "integer", at_creation=True, without_history="0"),
         Column("policy", "jsonb", at_creation=True, without_history="null"),
         Column("promoted_at", "timestamptz", at_creation=True, without_history="null"),
+        *(Column(name, "uuid", at_creation=True, without_history="null") for name in _MOVED),
     ),
-    references=_to("class_id", "member_id", "membership_id") | {"class_spot_id": "room_spots"},
+    references=_to("class_id", "member_id", "membership_id")
+    | {"class_spot_id": "room_spots", **dict.fromkeys(_MOVED, "bookings")},
     vacated={"class_spot_id": "null"},
     at_creation={each: _OF_CLASS.format(each) for each in ("location_id", "start_time", "end_time")},
 )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import BY_NAME
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.webhooks.deliveries import MAX_WAITING
@@ -32,8 +33,9 @@ DELIVERY = Resource(
 VISIBLE = """
     owner.revoked_at is null and (owner.expires_at is null or owner.expires_at > now()) and v.scopes <@ owner.scopes
     and (owner.location_ids is null or v.place = v.studio_id or v.place = any(owner.location_ids))"""
-WANTED = """
-    ('*' = any(e.event_types) or v.type = any(e.event_types)
+_BY_NAME = ", ".join(f"'{each.value}'" for each in BY_NAME)
+WANTED = f"""
+    ('*' = any(e.event_types) and v.type not in ({_BY_NAME}) or v.type = any(e.event_types)
      or split_part(v.type, '.', 1) || '.*' = any(e.event_types))"""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi.openapi.utils import get_openapi
 
 from studiogate import API_VERSION
-from studiogate.api.framework.openapi import parameters, responses, schemas, webhooks
+from studiogate.api.framework.openapi import compact, events, parameters, responses, schemas, sharing
 from studiogate.api.framework.openapi.operation import complete
 from studiogate.api.framework.route import LeanRoute
 
@@ -33,6 +33,8 @@ TAGS = {
 }
 
 
+__all__ = ["as_bytes", "compact", "document", "document_bytes"]
+
 PREFIX = "/partner/v1"
 TITLE = "Studiogate partner API"
 _INTRODUCTION = Path(__file__).parent.parent / "texts" / "introduction.md"
@@ -51,17 +53,18 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
     )
     components = described["components"]
     components["schemas"] = schemas.tidy({**components["schemas"], **responses.schemas()})
+    if events.EVENT in components["schemas"]:
+        components["schemas"] |= events.schemas(components["schemas"])
     for route in routes:
         _complete(described["paths"][route.path_format], route, components["schemas"])
     components |= {
         "parameters": dict(parameters.COMPONENTS),
         "headers": dict(responses.HEADERS),
-        "responses": responses.shared_refusals(),
         "examples": responses.examples(),
     }
-    described_webhooks = webhooks.webhooks(components["schemas"])
-    if described_webhooks:
-        described["webhooks"] = described_webhooks
+    if events.EVENT in components["schemas"]:
+        described["webhooks"] = events.webhooks(components["schemas"])
+    described = schemas.with_named_components(sharing.with_shared(described))
     return schemas.without_unused_components(described)
 
 
@@ -71,7 +74,11 @@ def introduction() -> str:
 
 
 def document_bytes(routes: Sequence[LeanRoute]) -> bytes:
-    return json.dumps(document(routes), separators=(",", ":"), ensure_ascii=False).encode()
+    return as_bytes(document(routes))
+
+
+def as_bytes(described: Mapping[str, object]) -> bytes:
+    return json.dumps(described, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _complete(path_item: dict[str, Any], route: LeanRoute, known: Mapping[str, Any]) -> None:

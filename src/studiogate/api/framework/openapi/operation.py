@@ -6,13 +6,15 @@ from typing import Any
 
 from studiogate.api.framework.openapi import parameters, responses
 from studiogate.api.framework.openapi.schemas import Schema, example_of
-from studiogate.api.framework.operations import CODES, ORDER, ListEnvelope
+from studiogate.api.framework.operations import CODES, EXAMPLE, ORDER, ListEnvelope
 from studiogate.api.framework.route import LeanRoute
 from studiogate.domain.access import SCOPE_GRANTS
 from studiogate.domain.refusals import Code
 from studiogate.domain.retention import IDEMPOTENCY_KEY_HOURS
 
 Operation = dict[str, Any]
+# How the paragraphs begin that are the same for all operations of a kind.
+SAID_OF_ALL = ("Ordered by", "While `has_more`", "Repeat the same", "Every valid key", "Needs the scope")
 _FASTAPIS_DESCRIPTION = "Successful Response"
 
 
@@ -21,7 +23,11 @@ def complete(operation: Operation, method: str, route: LeanRoute, schemas: Mappi
     codes = [Code(value) for value in operation.pop(CODES, [])]
     own = [parameters.complete(each, schemas) for each in operation.get("parameters", [])]
     idempotent = any(each["name"].lower() == "idempotency-key" for each in own)
+    example = operation.pop(EXAMPLE, {})
     answers = _successes(operation, route, schemas)
+    for answer in answers.values():
+        for media in answer.get("content", {}).values():
+            media["example"] = {**media["example"], **example} if example else media.get("example")
     for answer in answers.values():
         answer["headers"] = responses.headers(
             *(["ETag"] if cacheable else []), *(["Idempotent-Replayed"] if idempotent else [])

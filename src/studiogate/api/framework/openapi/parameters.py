@@ -45,13 +45,15 @@ def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[s
     """Return the parameter with a description and an example, and without null, which only JSON can express."""
     schema = _without_null(tidied(parameter["schema"]))
     schema.pop("description", None)
+    if parameter["schema"].get("default") is not None:
+        schema["default"] = parameter["schema"]["default"]
     completed = {**parameter, "schema": schema, "description": parameter.get("description") or _description(parameter)}
     if "example" in parameter or "examples" in parameter:
         return completed
     example = _example(parameter["name"], schema, schemas)
     if parameter["in"] == "path":
         return {**completed, "example": example}
-    # On the schema it is only shown; on the parameter, Swagger UI would fill it into the form for trying a request.
+    # On the schema it is only shown; on the parameter, some tools would fill it into a form for trying a request.
     schema.setdefault("examples", [example])
     return completed
 

@@ -1,6 +1,7 @@
 """Responses: their headers, and the refusals with an example of every code."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
@@ -45,6 +46,12 @@ _PHRASES = {
     "500": "Internal server error",
     "503": "Service unavailable",
 }
+# The codes that a shared response is not named by: it has them like others of its status, or no other one.
+_UNNAMED = {
+    *EVERYWHERE,
+    *(Code.NOT_FOUND, Code.REQUEST_TIMEOUT, Code.BODY_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE),
+    *(Code.IDEMPOTENCY_KEY_REUSED, Code.IDEMPOTENCY_IN_PROGRESS),
+}
 _ALWAYS = ("X-Request-Id", "API-Version", "RateLimit-Policy", "RateLimit", "X-Service-Key-Expires")
 
 
@@ -53,16 +60,16 @@ def headers(*further: str) -> dict[str, dict[str, str]]:
 
 
 def refusals(codes: Iterable[Code]) -> dict[str, dict[str, object]]:
-    """Return one response per status. Those that are the same for every operation are shared."""
-    shared = _by_status(EVERYWHERE)
-    return {
-        status: _reference(status) if found == shared.get(status) else _response(status, found)
-        for status, found in _by_status(codes).items()
-    }
+    """Return one response per status."""
+    return {status: _response(status, found) for status, found in _by_status(codes).items()}
 
 
-def shared_refusals() -> dict[str, dict[str, object]]:
-    return {_name(status): _response(status, codes) for status, codes in _by_status(EVERYWHERE).items()}
+def name_of(response: Mapping[str, Any]) -> str:
+    """Return the name of a shared response: the phrase of its status, and the codes that not all operations have."""
+    phrase, _, _ = response["description"].partition(":")
+    (media,) = response["content"].values()
+    own = [code for code in media["examples"] if Code(code) not in _UNNAMED]
+    return "".join(word.title() for word in (*phrase.split(), *"_or_".join(own).split("_")) if word)
 
 
 def examples() -> dict[str, dict[str, object]]:
@@ -83,14 +90,6 @@ def _by_status(codes: Iterable[Code]) -> dict[str, list[Code]]:
     for code in sorted(codes, key=lambda each: (STATUS[each][1], list(Code).index(each))):
         by_status.setdefault(str(STATUS[code][1]), []).append(code)
     return by_status
-
-
-def _reference(status: str) -> dict[str, object]:
-    return {"$ref": "#/components/responses/" + _name(status)}
-
-
-def _name(status: str) -> str:
-    return _PHRASES[status].title().replace(" ", "")
 
 
 def _response(status: str, codes: list[Code]) -> dict[str, object]:

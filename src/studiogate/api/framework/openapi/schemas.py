@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from studiogate import API_VERSION
+from studiogate.api.framework.operations import NAMED
+
 # A bound after a custom validator keeps pydantic's name; these are the names in JSON Schema.
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _LITERAL = {"const", "default", "enum", "example", "examples"}
@@ -15,12 +18,22 @@ def tidy(schemas: Mapping[str, object]) -> dict[str, object]:
 
 
 def tidied(schema: object) -> Any:
-    """Return the schema without the titles that pydantic derives from names, and with JSON Schema's bounds."""
+    """Return the schema without the titles that pydantic derives from names, and with JSON Schema's bounds. Defaults
+    are stated in the description: for a field with the keyword, openapi-typescript demands a value in requests."""
     if isinstance(schema, list):
         return [tidied(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    return {_BOUNDS.get(name, name): _member(name, value) for name, value in schema.items() if name != "title"}
+    kept = {_BOUNDS.get(name, name): _member(name, value) for name, value in schema.items() if name != "title"}
+    default = kept.pop("default", None)
+    if default not in (None, [], {}) and "const" not in kept:
+        said = (
+            str(default).lower()
+            if isinstance(default, bool)
+            else str(default[0] if isinstance(default, list) else default)
+        )
+        kept["description"] = f"{kept.get('description', '')} Default: `{said}`.".strip()
+    return kept
 
 
 def _member(name: str, value: Any) -> object:
@@ -31,10 +44,60 @@ def _member(name: str, value: Any) -> object:
     return tidied(value)
 
 
+# The names of classes that say too little outside of their module.
+_RENAMED = {
+    "Actor": "ActorType",
+    "Code": "ErrorCode",
+    "Error": "ErrorResponse",
+    "Fault": "ValidationFault",
+    "FieldType": "FormFieldType",
+    "Interval": "PriceInterval",
+    "RefusalType": "ErrorType",
+    "RuleOp": "ConditionalRuleOp",
+    "ValidationFailure": "ValidationErrorResponse",
+}
+_STAYS = ("description", "example", "examples")
+_ENUM = f"The values of version {API_VERSION}. Answers may have others later: do not fail on them."
+
+
+def with_named_components(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with a component for every schema that has a name, and with the names for partners."""
+    named: dict[str, Any] = {}
+    components = document["components"]
+    found: dict[str, Any] = _lifted({**document, "components": {**components, "schemas": {}}}, named)
+    schemas = {
+        _RENAMED.get(name, name): _lifted({key: part for key, part in each.items() if key != NAMED}, named)
+        for name, each in components["schemas"].items()
+    }
+    schemas = {**{name: _lifted(each, named) for name, each in named.items()}, **schemas}
+    for schema in schemas.values():
+        if "enum" in schema:
+            schema["description"] = _ENUM
+    found["components"]["schemas"] = dict(sorted(schemas.items()))
+    return found
+
+
+def _lifted(value: Any, named: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_lifted(each, named) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if NAMED in value:
+        body = {name: each for name, each in value.items() if name not in (NAMED, *_STAYS)}
+        if body:
+            named[value[NAMED]] = body
+        return {"$ref": _REFERENCE + value[NAMED], **{name: value[name] for name in _STAYS if name in value}}
+    lifted = {name: _lifted(each, named) for name, each in value.items()}
+    if isinstance(lifted.get("$ref"), str):
+        kind, _, name = lifted["$ref"].rpartition("/")
+        lifted["$ref"] = f"{kind}/{_RENAMED.get(name, name)}"
+    return lifted
+
+
 def without_unused_components(document: dict[str, Any]) -> dict[str, object]:
     components = document["components"]
     used = {("securitySchemes", name) for name in components["securitySchemes"]}
-    waiting = list(_references(document["paths"]))
+    waiting = list(_references([document["paths"], document.get("webhooks", {})]))
     while waiting:
         found = waiting.pop()
         if found not in used:
@@ -82,6 +145,8 @@ def example_of(schema: Schema, schemas: Mapping[str, Schema]) -> Any:
     choices = schema.get("anyOf") or schema.get("oneOf")
     if choices:
         return example_of(choices[0], schemas)
+    if "allOf" in schema:
+        return {name: value for part in schema["allOf"] for name, value in example_of(part, schemas).items()}
     if "properties" in schema:
         return _object(schema, schemas)
     if schema.get("type") == "object":

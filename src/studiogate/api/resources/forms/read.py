@@ -9,10 +9,26 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from studiogate.api.framework.errors import refused
-from studiogate.api.framework.operations import LISTING, READING, Email, Instant, Uuid, Wire, list_of, operation
+from studiogate.api.framework.operations import (
+    LISTING,
+    NAMED,
+    READING,
+    Email,
+    Instant,
+    Uuid,
+    Wire,
+    closed_enum,
+    described,
+    list_of,
+    open_enum,
+    operation,
+)
 from studiogate.api.framework.params import LIMIT, LIMIT_WHERE_ALL_FIT, Boolean, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, also_needs, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.forms.canonical import FIELD_DEFAULTS
+from studiogate.domain.forms.definition import FieldType, RuleOp
+from studiogate.domain.forms.states import FormStatus, SubmissionStatus
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage.forms import save as storage
@@ -24,100 +40,154 @@ Reader = Annotated[Caller, needs(Scope.FORMS_READ)]
 SubmissionReader = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_READ)]
 routes = APIRouter(route_class=LeanRoute, tags=["forms"])
 
-FieldType = Literal[
-    "text",
-    "textarea",
-    "number",
-    "email",
-    "phone",
-    "date",
-    "select",
-    "checkbox",
-    "checkbox_group",
-    "signature",
-    "file_upload",
-    "address",
-    "rating",
-    "section_break",
-    "consent",
-]
+LAYOUTS = ("OptionsLayout", "select", "buttons")
+OptionsLayout = Annotated[str, closed_enum(*LAYOUTS)]
+KnownOptionsLayout = Annotated[str, open_enum(*LAYOUTS)]
 
 
-class ConditionalRule(BaseModel):
-    field_key: str = Field(examples=["has_injury"])
-    op: str = Field(examples=["equals"])
-    value: Any = Field(None, examples=["yes"])
+class ConditionalRuleInput(BaseModel):
+    """Shows a field only if the answer of another one fits."""
+
+    field_key: str = described("The other field's `key`.", "has_injury")
+    op: RuleOp = described("How its answer is compared. `in` and `not_in` take an array.", "equals")
+    value: Any = Field(None, description="What it is compared with; `is_empty` needs none.", examples=["yes"])
+
+
+class ConditionalRule(ConditionalRuleInput):
+    """Shows a field only if the answer of another one fits."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    op: RuleOp | str = described("How its answer is compared.", "equals")  # type: ignore[assignment]
+
+
+class FormFieldOption(BaseModel):
+    """A choice whose answer differs from what people read."""
+
+    value: str = described("The answer.", "yes")
+    label: str = described("What people read.", "Yes, I do")
 
 
 class FormFieldInput(BaseModel):
     """What a field may have when a form is saved. Further fields are kept as they were given."""
 
-    model_config = ConfigDict(extra="allow")
+    # Named: pydantic writes out a model that it does not validate, wherever it occurs.
+    model_config = ConfigDict(extra="allow", json_schema_extra={NAMED: "FormFieldInput"})
 
-    key: str = Field(description="The answer's key in submissions and rules.", examples=["goals"])
-    label: str = Field(examples=["What brings you here?"])
-    type: FieldType = Field(examples=["textarea"])
-    required: bool = False
-    placeholder: str | None = None
-    options: list[Any] | None = None
-    options_layout: Literal["select", "buttons"] | None = None
-    order: int = 0
-    help_text: str | None = None
-    display_when: ConditionalRule | None = None
-    step_index: int | None = None
-    signature_purpose: str | None = None
-    consent_policy_slug: str | None = None
-    consent_policy_version: str | None = None
-    consent_label: str | None = None
-    accept: str | None = None
-    max_file_size: int | None = None
-    multiple: bool | None = None
-    max_rating: int | None = None
-    min: float | None = None
-    max: float | None = None
+    key: str = described("The answer's key in submissions and rules.", "goals")
+    label: str = described("What people read above the field.", "What brings you here?")
+    type: FieldType = described("What kind of answer it takes.", "textarea")
+    required: bool = Field(False, description="Whether it must be answered while it is visible.")
+    placeholder: str | None = Field(None, description="A hint inside the empty field.")
+    options: list[str | FormFieldOption] | None = Field(
+        None, description="The choices of a `select` or `checkbox_group`, which needs at least one."
+    )
+    options_layout: OptionsLayout | None = Field(None, description="How the choices are shown.")
+    order: int = Field(0, description="Fields are shown by this number, then in their order here.")
+    help_text: str | None = Field(None, description="An explanation beside the field.")
+    display_when: ConditionalRuleInput | None = Field(None, description="Null: always shown.")
+    step_index: int | None = Field(None, description="Groups fields into the steps of a form.")
+    signature_purpose: str | None = Field(None, description="What a `signature` is given for.")
+    consent_policy_slug: str | None = Field(None, description="Which policy a `consent` agrees to.")
+    consent_policy_version: str | None = Field(None, description="Which version of that policy.")
+    consent_label: str | None = Field(None, description="The sentence that a `consent` agrees to.")
+    accept: str | None = Field(
+        None, description="What a `file_upload` takes: extensions and media types, separated by commas."
+    )
+    max_file_size: int | None = Field(None, description="The most bytes of a file; null: 10 MiB.")
+    multiple: bool | None = Field(None, description="Whether a `file_upload` takes several files.")
+    max_rating: int | None = Field(None, description="The highest `rating`, at most 10.")
+    min: float | None = Field(None, description="The least number.")
+    max: float | None = Field(None, description="The greatest number.")
+
+
+def _with_examples(schema: dict[str, Any]) -> None:
+    for name, default in FIELD_DEFAULTS.items():
+        schema["properties"][name].setdefault("examples", [default])
 
 
 class FormField(FormFieldInput):
     """A field with all that it can have: with its default or null where the form does not say. Further fields are
     kept as they were given."""
 
-    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True, json_schema_extra=_with_examples)
+
+    type: FieldType | str = described("What kind of answer it takes.", "textarea")  # type: ignore[assignment]
+    options_layout: KnownOptionsLayout | None = Field(None, description="How the choices are shown.")
+    display_when: ConditionalRule | None = Field(None, description="Null: always shown.")
+
+
+class FormSettings(BaseModel):
+    """How a form behaves. Further members are kept as they were given."""
+
+    model_config = ConfigDict(extra="allow")
+
+    require_auth: bool | None = Field(
+        None, description="Whether the hosted page opens only by a signed link made for one member."
+    )
+    notify_on_submit: bool | None = Field(None, description="Whether `notification_emails` get a mail per submission.")
+    notification_emails: list[Email] | None = Field(
+        None, description="Who gets those mails, at most 20. Shown to keys with `forms:write` only."
+    )
+    send_confirmation_email: bool | None = Field(None, description="Whether the submitter gets a mail.")
+    confirmation_message: str | None = Field(
+        None, description="What the submitter reads afterwards.", examples=["Thank you!"]
+    )
+    redirect_url: str | None = Field(
+        None,
+        description="An https URL that the submitter is sent to; answered with its host in IDNA form and"
+        " percent-encoded.",
+    )
+    submit_label: str | None = Field(None, description="The text on the button.")
+    allow_multiple: bool | None = Field(
+        None, description="Whether one email may submit several times; true where absent."
+    )
+    opens_at: Instant | None = Field(None, description="Submissions are taken from then on; answered in UTC.")
+    closes_at: Instant | None = Field(None, description="Submissions are taken until then; answered in UTC.")
+    max_submissions: int | None = Field(None, description="The most submissions.")
+    create_lead: bool | None = Field(None, description="Whether an unknown email becomes a lead with source `form`.")
 
 
 class Form(Wire):
+    """A form with its fields and rules."""
+
     id: Uuid = Field(examples=["b0a64d1c-9c1b-5c8f-b0a6-f2f1a0c49f3b"])
     object: Literal["form"] = "form"
-    title: str = Field(examples=["New client intake"])
-    slug: str = Field(examples=["new-client-intake"])
-    description: str | None = Field(examples=[None])
-    fields: list[FormField]
-    settings: dict[str, Any] = Field(
-        description="Times are in UTC. `notification_emails` is shown to keys with `forms:write` only.",
-        examples=[{"confirmation_message": "Thank you!"}],
+    title: str = described("The form's title.", "New client intake")
+    slug: str = described("The form's part of the address of its hosted page.", "new-client-intake")
+    description: str | None = described("A text above the fields.", None)
+    fields: list[FormField] = Field(description="The fields, with all that they can have.")
+    settings: FormSettings = described(
+        "Times are in UTC. `notification_emails` is shown to keys with `forms:write` only.",
+        {"confirmation_message": "Thank you!"},
     )
-    status: Literal["draft", "published", "archived"] = Field(examples=["published"])
-    version: int = Field(description="Rises by 1 with every change.", examples=[1])
+    status: FormStatus | str = described("Only a `published` form takes submissions.", "published")
+    version: int = described("Rises by 1 with every change.", 1)
 
 
 class FormSubmission(Wire):
+    """What somebody answered to a form."""
+
     id: Uuid = Field(examples=["9f3b7e01-9c1b-5c8f-b0a6-f2f1a0c44d1c"])
     object: Literal["form_submission"] = "form_submission"
-    form_id: Uuid = Field(examples=["b0a64d1c-9c1b-5c8f-b0a6-f2f1a0c49f3b"])
-    form_version: int = Field(examples=[1])
-    submitter_name: str | None = Field(examples=["Sam Lee"])
-    submitter_email: Email = Field(examples=["sam@example.com"])
-    data: dict[str, Any] = Field(examples=[{"goals": "Get stronger"}])
-    status: Literal["pending", "confirmed", "rejected", "spam"] = Field(
-        description="Moved by the studio's staff. What is rejected or spam satisfies no waiver.", examples=["pending"]
+    form_id: Uuid = described("The form.", "b0a64d1c-9c1b-5c8f-b0a6-f2f1a0c49f3b")
+    form_version: int = described("The form's version at that time.", 1)
+    submitter_name: str | None = described("The name that was given.", "Sam Lee")
+    submitter_email: Email = described("The email that was given, normalized.", "sam@example.com")
+    data: dict[str, Any] = described(
+        "The answers, by the `key` of their field: strings, or arrays of strings.", {"goals": "Get stronger"}
     )
-    verified: bool = Field(
-        description="True where the submitter is known to own the email: it came through a key, by a member's signed "
+    status: SubmissionStatus | str = described(
+        "Moved by the studio's staff. What is rejected or spam satisfies no waiver.", "pending"
+    )
+    verified: bool = described(
+        "True where the submitter is known to own the email: it came through a key, by a member's signed "
         "link, from staff, or the link in the confirmation mail was opened. Only verified submissions belong to a "
         "member, satisfy a waiver or count for `allow_multiple: false`.",
-        examples=[True],
+        True,
     )
-    member_id: Uuid | None = Field(examples=[None])
-    lead_id: Uuid | None = Field(examples=[None])
+    member_id: Uuid | None = described("The member with this email, once verified.", None)
+    lead_id: Uuid | None = described("The lead with this email.", None)
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
 

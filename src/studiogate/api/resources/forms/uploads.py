@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from studiogate.api.framework.errors import refused
 from studiogate.api.framework.idempotency import IDEMPOTENT, REPLAYED, OptionalIdempotencyKey, Success, write
-from studiogate.api.framework.operations import READING, WRITING, Uuid, Wire, operation
+from studiogate.api.framework.operations import READING, WRITING, Uuid, Wire, described, operation
 from studiogate.api.framework.params import PathId
 from studiogate.api.framework.route import Caller, LeanRoute, limited, needs
 from studiogate.domain.access import Scope
@@ -53,9 +53,9 @@ class FormUpload(Wire):
 
     id: Uuid = Field(examples=["0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"])
     object: Literal["form_upload"] = "form_upload"
-    filename: str = Field(description="Without any path.", examples=["note.pdf"])
-    size: int = Field(description="In bytes.", examples=[48213])
-    content_type: str = Field(description="By the file's content.", examples=["application/pdf"])
+    filename: str = described("Without any path.", "note.pdf")
+    size: int = described("In bytes.", 48213)
+    content_type: str = described("By the file's content.", "application/pdf")
 
 
 class UploadedFile(BaseModel):

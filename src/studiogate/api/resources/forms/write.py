@@ -1,21 +1,21 @@
 """POST /forms, PUT /forms/{id}, POST /forms/{id}/submissions."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import Field, PlainSerializer, SkipValidation, StringConstraints, WithJsonSchema, field_serializer
 
 from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
-from studiogate.api.framework.operations import READING, WRITING, operation
+from studiogate.api.framework.operations import READING, WRITING, described, operation, reference
 from studiogate.api.framework.params import Name, NonEmptyName, PathId, Text
 from studiogate.api.framework.route import Caller, Judged, JudgedByStudio, LeanRoute, needs
-from studiogate.api.resources.forms.read import Form, FormFieldInput, FormSubmission
+from studiogate.api.resources.forms.read import Form, FormFieldInput, FormSettings, FormSubmission
 from studiogate.domain.access import Scope
 from studiogate.domain.form_body import MAX_DESCRIPTION, content_faults
 from studiogate.domain.forms.canonical import MAX_DEFINITION, fields_without_defaults
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
-from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN
+from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN, FormStatus
 from studiogate.domain.ids import lower_ids
 from studiogate.domain.people import MAX_EMAIL
 from studiogate.domain.refusals import Code, Fault
@@ -47,24 +47,30 @@ SETTINGS_TEXT = (
     "`opens_at` and `closes_at` are answered in UTC. The `redirect_url` is an https URL; it is answered with its host "
     "in IDNA form and percent-encoded. Other keys are kept."
 )
+DESCRIPTION_TEXT = "A text above the fields."
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
 Description = Annotated[Text, StringConstraints(max_length=MAX_DESCRIPTION)]
-Status = Literal["draft", "published", "archived"]
 # Validated by the domain and kept as given, including their order and extra members; pydantic would normalize them.
 # Requests are compared by their serialized body, in which a default counts as absent, whether it is written or not.
 Fields = Annotated[list[Annotated[FormFieldInput, SkipValidation]], PlainSerializer(fields_without_defaults)]
-Settings = dict[str, Any]
+Settings = Annotated[dict[str, Any], WithJsonSchema(reference(FormSettings))]
 _ANSWER = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 Answers = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _ANSWER})]
 
 
 class PartnerFormCreate(Judged):
-    title: NonEmptyName = Field(examples=["New client intake"])
-    slug: Slug | None = Field(None, description="Else made from the title.", examples=["new-client-intake"])
-    description: Description | None = None
+    """A form to create."""
+
+    title: NonEmptyName = described("The form's title.", "New client intake")
+    slug: Slug | None = Field(
+        None,
+        description="Its part of the address of its hosted page; else made from the title.",
+        examples=["new-client-intake"],
+    )
+    description: Description | None = Field(None, description=DESCRIPTION_TEXT)
     fields: Fields = Field([], description=FIELDS_TEXT, examples=[FIELDS])
     settings: Settings = Field({}, description=SETTINGS_TEXT, examples=[SETTINGS])
-    status: Status = "draft"
+    status: FormStatus = Field(FormStatus.DRAFT, description="Only a `published` form takes submissions.")
 
     @classmethod
     def own_faults(cls, body: object) -> list[Fault]:
@@ -77,12 +83,20 @@ class PartnerFormCreate(Judged):
 class StudioFormUpdate(Partial):
     """At least one field. An absent one stays, a given one replaces the old one whole."""
 
-    title: NonEmptyName = Field(default_factory=str, examples=["New client intake"])
-    slug: Slug = Field(default_factory=str, examples=["new-client-intake"])
-    description: Description | None = None
+    title: NonEmptyName = Field(default_factory=str, description="The title.", examples=["New client intake"])
+    slug: Slug = Field(
+        default_factory=str,
+        description="Its part of the address of its hosted page.",
+        examples=["new-client-intake"],
+    )
+    description: Description | None = Field(None, description=DESCRIPTION_TEXT)
     fields: Fields = Field(default_factory=list, description=FIELDS_TEXT, examples=[FIELDS])
     settings: Settings = Field(default_factory=dict, description=SETTINGS_TEXT, examples=[SETTINGS])
-    status: Status = Field(default_factory=lambda: "draft", examples=["published"])
+    status: FormStatus = Field(
+        default_factory=lambda: FormStatus.DRAFT,
+        description="From `draft` to `published` to `archived` and back to `draft`.",
+        examples=["published"],
+    )
 
     @classmethod
     def own_faults(cls, body: object) -> list[Fault]:
@@ -90,9 +104,13 @@ class StudioFormUpdate(Partial):
 
 
 class FormSubmissionCreate(JudgedByStudio):
-    submitter_name: Name | None = Field(None, examples=["Sam Lee"])
+    """The answers of one person to a form."""
+
+    submitter_name: Name | None = Field(None, description="Who submits.", examples=["Sam Lee"])
     submitter_email: Annotated[Text, StringConstraints(max_length=MAX_EMAIL)] = Field(
-        json_schema_extra={"format": "email"}, examples=["sam@example.com"]
+        json_schema_extra={"format": "email"},
+        description="Links the submission to the lead or the member with this email.",
+        examples=["sam@example.com"],
     )
     data: Answers = Field(
         default_factory=dict,
