@@ -32,6 +32,11 @@ CHANGING = {
     "/leads",
     "/purchases",
     "/forms/{form_id}/submissions",
+    "/locations",
+    "/rooms",
+    "/class-types",
+    "/instructors",
+    "/products",
 }
 
 

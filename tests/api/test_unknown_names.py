@@ -48,7 +48,7 @@ async def test_a_mistyped_parameter(shared_api: PartnerApi, key: str, path: str,
 
 async def test_where_none_is_near_the_known_ones_are_named(shared_api: PartnerApi, key: str) -> None:
     answer = await ask(shared_api.app, "GET", "/rooms", key, query={"zzz": ""})
-    assert message(answer, "query", "zzz") == "Unknown parameter: known are location_id, cursor, limit"
+    assert message(answer, "query", "zzz") == "Unknown parameter: known are location_id, updated_after, cursor, limit"
     answer = await ask(shared_api.app, "GET", "/studio", key, query={"zzz": ""})
     assert message(answer, "query", "zzz") == "Unknown parameter: none is known here"
 
