@@ -27,6 +27,8 @@ async def test_a_confirmed_booking(studio: BookingStudio) -> None:
         "booking_source": "partner_api",
         "class_spot_id": None,
         "waitlist_position": None,
+        "moved_to_booking_id": None,
+        "moved_from_booking_id": None,
         "created_at": booking["created_at"],
         "updated_at": booking["created_at"],
     }

@@ -90,7 +90,7 @@ def test_move_a_booking(command_line: CommandLine) -> None:
     assert (same.status, "already has a place" in same.err) == (1, True)
     said = command_line.type("booking", "move", booking, "--to", new, "--json")
     assert said.status == 0, said.err
-    assert said.json["cancellation"]["cancellation_type"] == "studio"
+    assert said.json["cancellation"]["cancellation_type"] == "moved"
     assert said.json["booking"]["class_id"] == str(new)
     gone = command_line.type("booking", "move", booking, "--to", new)
     assert (gone.status, "already cancelled" in gone.err) == (1, True)

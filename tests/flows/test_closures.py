@@ -73,7 +73,7 @@ async def test_a_closure_cancels_the_classes_of_its_days(studio: BookingStudio) 
         assert (await studio.row("classes", class_id))["status"] == status
     assert {(await studio.row("classes", each))["status"] for each in outside} == {"scheduled"}
     assert await studio.status(booking) == "cancelled"
-    assert (await events_of(studio, late)) == [("class.cancelled", {"status": "scheduled"})]
+    assert (await events_of(studio, late)) == [("class.cancelled", {"available_count": 10, "status": "scheduled"})]
     assert [action for action, _ in await audit_of(studio, saved.id)] == ["closure.create"]
     assert (await studio.rows("audit_log", "subject_id = $2", late))[0]["reason"] == "Renovation"
 

@@ -42,8 +42,8 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _patterns(value: object) -> object:
-    return [_pattern(each) for each in value.split(",")] if isinstance(value, str) else value
+def _patterns(value: str) -> str:
+    return ",".join(_pattern(each) for each in value.split(","))
 
 
 EVENT_PATTERNS = ("EventPattern", *PATTERNS)
@@ -51,7 +51,7 @@ Pattern = Annotated[str, AfterValidator(_pattern), closed_enum(*EVENT_PATTERNS)]
 _ONE_OF = f"({'|'.join(re.escape(each) for each in PATTERNS)})"
 _SEVERAL = {"type": "string", "pattern": f"^{_ONE_OF}(,{_ONE_OF})*$", "examples": ["booking.*,class.updated"]}
 TypeFilter = Annotated[
-    Annotated[list[str], BeforeValidator(_patterns), open_enum(*EVENT_PATTERNS, other=_SEVERAL)] | None,
+    Annotated[str, AfterValidator(_patterns), open_enum(*EVENT_PATTERNS, other=_SEVERAL)] | None,
     Query(alias="type", description="Types, families such as `booking.*`, or `*`; several separated by commas."),
 ]
 CreatedAfter = Annotated[DateTime | None, Query(description="Only events written at or after this instant.")]
@@ -123,7 +123,7 @@ async def list_events(
     To follow the log, send the `id` of the last event that you have seen as `cursor`, with `wait`: the answer comes
     as soon as there is something new.
     """
-    asked = storage.EventFilters(patterns, created_after)
+    asked = storage.EventFilters(patterns.split(",") if patterns else None, created_after)
     page = await caller.read(storage.list_events, PageRequest(cursor, limit), asked)
     deadline = clock.monotonic() + wait
     while wait and isinstance(page, Page) and not page.rows and clock.monotonic() < deadline:
