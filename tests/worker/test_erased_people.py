@@ -47,17 +47,17 @@ async def test_retries_redeliveries_and_replays_do_not_name_the_person(webhook_s
         await webhook_studio.number()
         assert not any(names_somebody(row["response"] or "") for row in await attempts(webhook_studio, endpoint))
         await webhook_studio.no_waiting()  # for the retry of the first delivery
-        await receiver.wait_for(3)
+        await receiver.wait_for(4)
         async with webhook_studio.connection.transaction():
             await webhooks.redeliver(webhook_studio.connection, webhook_studio.access, first.id)
-        await receiver.wait_for(4)
+        await receiver.wait_for(5)
         created_at = datetime.fromisoformat(first.event["created_at"])
         types = ["member.created", "member.updated"]
         wanted = ReplayedEvents(created_at, created_at + timedelta(hours=1), types)
         async with webhook_studio.connection.transaction():
             replayed = await webhooks.replay(webhook_studio.connection, webhook_studio.access, str(endpoint.id), wanted)
         assert json.loads(str(replayed))["deliveries"] == 2
-        later = (await receiver.wait_for(6))[1:]
-        assert [names_somebody(each.body.decode()) for each in later] == [False] * 5
+        later = (await receiver.wait_for(7))[1:]
+        assert [names_somebody(each.body.decode()) for each in later] == [False] * 6
         assert [each.event["type"] for each in later].count("member.created") == 3
         assert {each.event["data"]["object"]["id"] for each in later} == {made["id"]}
