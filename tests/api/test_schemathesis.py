@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -58,7 +59,9 @@ async def _prepare(url: str) -> tuple[str, Studio]:
         await connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
         for type_ in EventType:
             row_id = await newest_row(connection, studio.studio_id, type_)
-            await events.emit(connection, operator_access(studio.studio_id), type_, events.Change(row_id))
+            merged_id = uuid4() if type_ is EventType.MEMBER_MERGED else None
+            change = events.Change(row_id, merged_id=merged_id)
+            await events.emit(connection, operator_access(studio.studio_id), type_, change)
         return await issue_key(connection, studio), studio
     finally:
         await connection.close()
