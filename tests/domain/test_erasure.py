@@ -17,6 +17,10 @@ RESOURCES = {
     "booking_cancellation": ("reason",),
     "form_upload": ("filename",),
 }
+# Resources of events that say nothing about who a person is: at most they have the member's id.
+NOBODY = {"booking", "waitlist_entry", "purchase", "form", "webhook_endpoint"} | {
+    *("class", "class_type", "instructor", "location", "room", "product", "studio"),
+}
 
 
 def resource(kind: str, row_id: str = ID) -> dict[str, object]:
@@ -55,7 +59,9 @@ def test_addresses_say_nothing_and_belong_to_nobody() -> None:
 
 
 def test_every_type_of_people_is_redacted() -> None:
-    kinds = {each.value.split(".")[0] for each in EventType} - {"booking", "waitlist", "purchase", "class"}
-    people = {each.value.split(".")[0] for each in EVENTS_OF_PEOPLE}
-    assert people == kinds - {"webhook_endpoint"}
-    assert {each for each in EventType if each.value.split(".")[0] in people - {"form"}} <= set(EVENTS_OF_PEOPLE)
+    resources = {each.resource for each in EventType}
+    people = {each.resource for each in EVENTS_OF_PEOPLE}
+    assert people == resources - NOBODY, "a new resource is of people, and redacted, or says nothing about them"
+    assert resources >= NOBODY
+    assert people <= set(RESOURCES), "and its fields are among those that are tried here"
+    assert set(EVENTS_OF_PEOPLE) == {each for each in EventType if each.resource in people}

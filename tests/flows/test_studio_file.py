@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ from studiogate.demo import demo_studio_file
 from studiogate.flows import studio_file
 from tests.support import studio_files as files
 from tests.support.databases import run
-from tests.support.demo_rows import without_files
+from tests.support.demo_rows import with_files_beside
 from tests.support.studio_files import changed, exported, load, load_text, load_well, places, small_studio, uid
 
 pytestmark = pytest.mark.anyio
@@ -62,8 +63,8 @@ async def test_everything_is_created_and_then_unchanged(connection: Connection) 
 
 
 @pytest.mark.parametrize("now", [datetime(2026, 3, 5, 15, 30, tzinfo=UTC), datetime(2026, 10, 30, 4, tzinfo=UTC)])
-async def test_the_demo_studio_goes_round(connection: Connection, now: datetime) -> None:
-    await load_well(connection, without_files(demo_studio_file(now)))
+async def test_the_demo_studio_goes_round(connection: Connection, tmp_path: Path, now: datetime) -> None:
+    await load_well(connection, demo_studio_file(now), files=with_files_beside(tmp_path))
     await assert_goes_round(connection, "demo")
 
 
@@ -91,9 +92,9 @@ async def test_an_export_makes_the_same_studio_elsewhere(connection: Connection,
     await elsewhere.close()
 
 
-async def test_an_export_has_every_member_of_the_file(connection: Connection) -> None:
-    demo = without_files(demo_studio_file(datetime(2026, 3, 5, tzinfo=UTC)))
-    await load_well(connection, demo, small_studio())
+async def test_an_export_has_every_member_of_the_file(connection: Connection, tmp_path: Path) -> None:
+    demo = demo_studio_file(datetime(2026, 3, 5, tzinfo=UTC))
+    await load_well(connection, demo, small_studio(), files=with_files_beside(tmp_path))
     written, small = [json.loads(await exported(connection, slug)) for slug in ("demo", "north")]
     for section, rows in demo.items():
         row, mine = (rows, written[section]) if section == "studio" else (rows[0], written[section][0])

@@ -9,12 +9,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from studiogate.demo import demo_studio_file
+from studiogate.demo import demo_files, demo_studio_file
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside
 from studiogate.flows.studio_file.files import MISSING, ExportedFiles
 from studiogate.storage.upload_folder import UploadFolder
-from tests.support.demo_rows import without_files
+from tests.support.demo_rows import with_files_beside
 from tests.support.studio_files import (
     Document,
     assert_promises_hold,
@@ -93,13 +93,16 @@ async def test_an_export_has_every_row(connection: Connection, files: FilesBesid
 
 @pytest.mark.parametrize("now", [datetime(2026, 3, 5, 15, 30, tzinfo=UTC)])
 async def test_the_demo_studio_is_the_same_elsewhere(
-    connection: Connection, elsewhere: Connection, now: datetime
+    connection: Connection, elsewhere: Connection, tmp_path: Path, now: datetime
 ) -> None:
     await connection.execute("set timezone to 'UTC'")
-    assert (await load(connection, without_files(demo_studio_file(now)))).faults == []
-    written = await exported(connection, "demo")
-    outcome = await load_text(elsewhere, written)
-    assert outcome.faults == []
+    files, pieces, folder = with_files_beside(tmp_path), list[str](), tmp_path / "export.files"
+    assert (await load(connection, demo_studio_file(now), files=files)).faults == []
+    copied = ExportedFiles(folder, files.uploads)
+    assert await studio_file.export_studio(connection, "demo", pieces.append, copied)
+    written = "".join(pieces)
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == demo_files()
+    await load_with(elsewhere, written, FilesBeside(folder, UploadFolder(tmp_path / "there")))
     assert await exported(elsewhere, "demo") == written
 
 

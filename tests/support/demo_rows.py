@@ -3,9 +3,12 @@
 from collections import defaultdict
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from studiogate.demo import demo_studio_file
+from studiogate.demo import demo_files, demo_studio_file
+from studiogate.flows.studio_file import FilesBeside
+from studiogate.storage.upload_folder import UploadFolder
 
 Row = dict[str, Any]
 
@@ -42,11 +45,10 @@ def bookings_by_class(studio: Row, statuses: set[str]) -> dict[str, list[Row]]:
     return grouped
 
 
-def without_files(studio: Row) -> Row:
-    """The studio without the files of its submissions, which are not in the studio file itself."""
-    rows = [row | {"files": [], "data": _without(row["data"], "clearance")} for row in studio["submissions"]]
-    return studio | {"submissions": rows}
-
-
-def _without(data: Row, key: str) -> Row:
-    return {name: value for name, value in data.items() if name != key}
+def with_files_beside(folder: Path) -> FilesBeside:
+    """Put the files of the demo studio beside its studio file; return them with an empty upload folder."""
+    beside = folder / "demo.files"
+    beside.mkdir()
+    for name, content in demo_files().items():
+        (beside / name).write_bytes(content)
+    return FilesBeside(beside, UploadFolder(folder / "data"))

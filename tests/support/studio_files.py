@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from studiogate.domain.access import operator_access
 from studiogate.flows import studio_file
-from studiogate.flows.studio_file import Options, Outcome
+from studiogate.flows.studio_file import FilesBeside, Options, Outcome
 from studiogate.flows.studio_file.outcome import Progress, silent
 from studiogate.storage import doctor, invariants
 from studiogate.storage.db.pool import Connection
@@ -264,10 +264,10 @@ async def load_text(
     return outcome
 
 
-async def load_well(connection: Connection, *documents: Document) -> Outcome:
+async def load_well(connection: Connection, *documents: Document, files: FilesBeside | None = None) -> Outcome:
     """Load the documents; there must be no faults, and the doctor must find nothing afterwards."""
     for document in documents:
-        outcome = await load(connection, document)
+        outcome = await load(connection, document, files=files)
         assert outcome.faults == []
     await assert_promises_hold(connection)
     return outcome
