@@ -20,7 +20,7 @@ from studiogate.storage import event_changes
 from tests.flows.test_staff_permissions import FLOWS
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.races.announcements import TABLES, Resources, Step, check_events, compared
+from tests.support.races.announcements import TABLES, Resources, Step, check_events, compared, id_column
 from tests.support.races.killed_flow import pack
 from tests.support.races.staff_flow_cases import CASES, Case
 from tests.support.staff import ACCOUNT, entries, person
@@ -44,13 +44,13 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
         {"booking.cancelled", "booking.updated", "waitlist.updated"},
     ),
     "bookings.staff_bookings.promote_entry": ({"waitlist.promote"}, {"booking.updated", "waitlist.updated"}),
-    "catalog.change_product": ({"product.change"}, set()),
-    "catalog.create_price": ({"price.create"}, set()),
-    "catalog.create_product": ({"product.create"}, set()),
-    "catalog.make_default": ({"price.default"}, set()),
-    "catalog.replace_price": ({"price.create", "price.replace"}, set()),
-    "catalog.retire_price": ({"price.retire"}, set()),
-    "catalog.retire_product": ({"product.retire"}, set()),
+    "catalog.change_product": ({"product.change"}, {"product.updated"}),
+    "catalog.create_price": ({"price.create"}, {"product.updated"}),
+    "catalog.create_product": ({"product.create"}, {"product.created"}),
+    "catalog.make_default": ({"price.default"}, {"product.updated"}),
+    "catalog.replace_price": ({"price.create", "price.replace"}, {"product.updated"}),
+    "catalog.retire_price": ({"price.retire"}, {"product.updated"}),
+    "catalog.retire_product": ({"product.retire"}, {"product.updated"}),
     "forms.staff.decide": ({"submission.confirm"}, {"form_submission.updated"}),
     "forms.staff.change": ({"form.archive"}, {"form.updated"}),
     "forms.staff.create": ({"form.create"}, {"form.created"}),
@@ -64,21 +64,25 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "lead_staff.add_note": ({"lead.note"}, set()),
     "lead_staff.convert": ({"lead.convert", "member.create"}, {"lead.updated", "member.created"}),
     "lead_staff.move": ({"lead.move"}, {"lead.updated"}),
-    "studio.remove_logo": ({"studio.logo"}, set()),
-    "studio.store_logo": ({"studio.logo"}, set()),
+    "studio.remove_logo": ({"studio.logo"}, {"studio.updated"}),
+    "studio.store_logo": ({"studio.logo"}, {"studio.updated"}),
     "members.erase.erase": (
         {"member.erase"},
         {
             "booking.cancelled",
             "booking.updated",
             "lead.updated",
+            "member.erased",
             "member.updated",
             "membership.updated",
             "waitlist.updated",
         },
     ),
     "members.export.export": ({"member.export"}, set()),
-    "members.merge.merge": ({"member.merge"}, {"booking.updated", "membership.updated", "lead.updated"}),
+    "members.merge.merge": (
+        {"member.merge"},
+        {"booking.updated", "lead.updated", "member.merged", "membership.updated"},
+    ),
     "members.staff.add_note": ({"member.note"}, set()),
     "members.staff.change": ({"member.change"}, {"lead.updated", "member.updated"}),
     "members.staff.create": ({"member.create"}, {"lead.updated", "member.created"}),
@@ -96,24 +100,24 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "purchases.refund": ({"purchase.refund"}, {"purchase.updated"}),
     "purchases.waive_fee": ({"fee.waive"}, {"purchase.updated"}),
     "purchases.sell": ({"membership.sell"}, {"membership.created", "purchase.created"}),
-    "schedule.class_types.change": ({"class_type.change"}, {"class.updated"}),
-    "schedule.class_types.create": ({"class_type.create"}, set()),
-    "schedule.class_types.deactivate": ({"class_type.deactivate"}, set()),
+    "schedule.class_types.change": ({"class_type.change"}, {"class.updated", "class_type.updated"}),
+    "schedule.class_types.create": ({"class_type.create"}, {"class_type.created"}),
+    "schedule.class_types.deactivate": ({"class_type.deactivate"}, {"class_type.updated"}),
     "schedule.classes.change": ({"class.change"}, {"booking.updated", "class.updated", "waitlist.updated"}),
     "schedule.classes.create": ({"class.create"}, {"class.created"}),
     "schedule.closures.create": ({"class.cancel", "closure.create"}, {"class.cancelled"}),
     "schedule.closures.remove": ({"closure.remove"}, {"class.created"}),
     "schedule.copy_week.copy_week": ({"class.create"}, {"class.created"}),
-    "schedule.instructors.change": ({"instructor.change"}, set()),
-    "schedule.instructors.create": ({"instructor.create"}, set()),
-    "schedule.instructors.deactivate": ({"instructor.deactivate"}, set()),
-    "schedule.locations.change": ({"location.change"}, {"class.updated"}),
-    "schedule.locations.create": ({"location.create"}, set()),
-    "schedule.locations.deactivate": ({"location.deactivate"}, set()),
-    "schedule.pictures.change": ({"class_type.picture"}, set()),
-    "schedule.rooms.change": ({"room.change", "room.spots"}, set()),
-    "schedule.rooms.create": ({"room.create", "room.spots"}, set()),
-    "schedule.rooms.deactivate": ({"room.deactivate"}, set()),
+    "schedule.instructors.change": ({"instructor.change"}, {"instructor.updated"}),
+    "schedule.instructors.create": ({"instructor.create"}, {"instructor.created"}),
+    "schedule.instructors.deactivate": ({"instructor.deactivate"}, {"instructor.updated"}),
+    "schedule.locations.change": ({"location.change"}, {"class.updated", "location.updated"}),
+    "schedule.locations.create": ({"location.create"}, {"location.created"}),
+    "schedule.locations.deactivate": ({"location.deactivate"}, {"location.updated"}),
+    "schedule.pictures.change": ({"class_type.picture"}, {"class_type.updated"}),
+    "schedule.rooms.change": ({"room.change", "room.spots"}, {"room.updated"}),
+    "schedule.rooms.create": ({"room.create", "room.spots"}, {"room.created"}),
+    "schedule.rooms.deactivate": ({"room.deactivate"}, {"room.updated"}),
     "schedule.series.change": ({"class.cancel", "series.change"}, {"class.cancelled", "class.updated"}),
     "schedule.series.create": ({"series.create"}, {"class.created"}),
     "schedule.series.end": ({"class.cancel", "series.end"}, {"booking.cancelled", "class.cancelled"}),
@@ -121,7 +125,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "staff.roles.disable": ({"staff.disable"}, set()),
     "staff.roles.enable": ({"staff.enable"}, set()),
     "staff.roles.invite": ({"staff.invite"}, set()),
-    "studio.change": ({"studio.change"}, {"class.updated"}),
+    "studio.change": ({"studio.change"}, {"class.updated", "studio.updated"}),
     "webhook_staff.delete": ({"webhook_endpoint.delete"}, set()),
     "webhook_staff.rotate_secret": ({"webhook_endpoint.rotate_secret"}, set()),
     "webhook_staff.send_test": ({"webhook_endpoint.test"}, set()),
@@ -176,7 +180,7 @@ async def resources(studio: BookingStudio) -> Resources:
     """Return every resource of the studio as partners read it."""
     found: Resources = {}
     for table, type_ in {**TABLES, "webhook_endpoints": EventType.WEBHOOK_ENDPOINT_DISABLED}.items():
-        ids = [row["id"] for row in await studio.rows(table)]
+        ids = [row[id_column(table)] for row in await studio.rows(table)]
         for wire in (await event_changes.snapshot(studio.api.connection, studio.access, type_, ids)).values():
             found[wire["object"], wire["id"]] = compared(wire)
     return found
@@ -184,8 +188,8 @@ async def resources(studio: BookingStudio) -> Resources:
 
 async def events(studio: BookingStudio) -> list[Any]:
     query = """
-        select id, type, actor, object::text as object, previous_attributes::text as previous from events
-        where studio_id = $1 order by created_at, id"""
+        select id, type, actor, object::text as object, previous_attributes::text as previous, merged_id
+        from events where studio_id = $1 order by created_at, id"""
     return list(await studio.api.connection.fetch(query, studio.id))
 
 

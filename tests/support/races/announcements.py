@@ -30,6 +30,12 @@ TABLES = {
     "leads": EventType.LEAD_UPDATED,
     "forms": EventType.FORM_UPDATED,
     "form_submissions": EventType.FORM_SUBMISSION_UPDATED,
+    "products": EventType.PRODUCT_UPDATED,
+    "studios": EventType.STUDIO_UPDATED,
+    "locations": EventType.LOCATION_UPDATED,
+    "rooms": EventType.ROOM_UPDATED,
+    "class_types": EventType.CLASS_TYPE_UPDATED,
+    "instructors": EventType.INSTRUCTOR_UPDATED,
 }
 # What changes without an event of its own, by the kind of the resource.
 SILENT = {
@@ -42,10 +48,12 @@ SILENT = {
     # Only the end of deliveries is announced: not a new secret, nor a deletion.
     "webhook_endpoint": {"enabled", "previous_secret_expires_at"},
 }
+# What these say is in the member's ``member.updated`` too, if readers see a change.
+BESIDE = {"member.merged", "member.erased"}
 OVER = {"in_progress", "completed", "cancelled"}  # of a class
 EVENTS = """
-    select id, type, actor, object::text as object, previous_attributes::text as previous from events
-    where studio_id = $1 and id <> all($2::uuid[]) order by created_at, id"""
+    select id, type, actor, object::text as object, previous_attributes::text as previous, merged_id
+    from events where studio_id = $1 and id <> all($2::uuid[]) order by created_at, id"""
 ENTRIES = """
     select id, action, subject_type, subject_id from audit_log
     where studio_id = $1 and id <> all($2::uuid[]) order by occurred_at, id"""
@@ -86,7 +94,8 @@ class Log:
     def _read(self) -> Resources:
         found: Resources = {}
         for table, type_ in TABLES.items():
-            ids = [row["id"] for row in self.fetch(f"select id from {table} where studio_id = $1", self.studio_id)]
+            query = f"select {id_column(table)} as id from {table} where studio_id = $1"
+            ids = [row["id"] for row in self.fetch(query, self.studio_id)]
             for wire in self.snapshot(type_, ids).values():
                 found[wire["object"], wire["id"]] = compared(wire)
         return found
@@ -114,7 +123,8 @@ def log_of(app_thread: Any, studio_id: UUID) -> Log:
 def check_events(before: Resources, after: Resources, events: Sequence[Any], step: Step) -> None:
     """Compare what has changed with what was announced."""
     announced, counts = dict(before), Counter[tuple[str, str]]()
-    for event in events:
+    for event in (each for each in events if each["type"] not in BESIDE):
+        assert event["merged_id"] is None, event
         object_ = compared(json.loads(event["object"]))
         key = (object_["object"], object_["id"])
         if not _by_the_clock(event, key[0]):
@@ -124,13 +134,34 @@ def check_events(before: Resources, after: Resources, events: Sequence[Any], ste
     for key, now in after.items():
         unannounced = _difference(announced[key], now).keys() - _silent(key[0], now) if key in announced else None
         assert unannounced == set() or (unannounced is None and key[0] == "waitlist"), (key, unannounced, step)
+    _check_beside(before, after, events, step)
     assert step.several or max(counts.values(), default=1) == 1, (counts, step)
+
+
+def _check_beside(before: Resources, after: Resources, events: Sequence[Any], step: Step) -> None:
+    """Compare the members that were merged and erased with what says so, once each, with the whole change."""
+    beside = [(each, compared(json.loads(each["object"]))) for each in events if each["type"] in BESIDE]
+    for event, object_ in beside:
+        key = (object_["object"], object_["id"])
+        assert object_ == after[key], (event, after[key])
+        _check_event(event, before[key], object_, step)
+    merged = [str(event["merged_id"]) for event, _ in beside if event["type"] == "member.merged"]
+    assert sorted(merged) == sorted(id_ for kind, id_ in before.keys() - after.keys() if kind == "member"), step
+    erased = [object_["id"] for event, object_ in beside if event["type"] == "member.erased"]
+    members = {id_: now for (kind, id_), now in after.items() if kind == "member" and ("member", id_) in before}
+    assert sorted(erased) == sorted(
+        id_ for id_, now in members.items() if now["erased_at"] != before["member", id_]["erased_at"]
+    ), step
 
 
 def _silent(kind: str, now: dict[str, Any]) -> set[str]:
     """Return what changes in a resource without an event of its own. A new policy is announced for classes to come."""
     silent = SILENT.get(kind, set())
     return silent | {name for name in now if name.endswith("_at")} if now.get("status") in OVER else silent
+
+
+def id_column(table: str) -> str:
+    return "studio_id" if table == "studios" else "id"
 
 
 def compared(wire: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +182,7 @@ def _check_event(event: Any, known: dict[str, Any] | None, object_: dict[str, An
     # What was due by the clock happens first, whoever acts: memberships that have ended.
     actors = {step.actor, "system"} if kind == "membership" else {step.actor}
     assert event["actor"] in actors, (event, step)
-    assert event["type"] == _right_type(known, object_), (event, known)
+    assert event["type"] in BESIDE or event["type"] == _right_type(known, object_), (event, known)
     changed = {} if known is None else _difference(known, object_)
     if step.redacted and kind in ("member", "membership", "lead"):
         previous, changed = dict.fromkeys(previous), dict.fromkeys(changed)
