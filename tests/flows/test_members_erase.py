@@ -196,7 +196,7 @@ async def test_events_and_audit_entry(studio: BookingStudio) -> None:
     (membership,) = [previous for type_, _, previous in emitted if type_ == "membership.updated"]
     assert membership["status"] == "active"
     assert (membership["pause_reason"], membership["cancellation_reason"]) == (None, None)
-    assert len(emitted) == 3
+    assert len(emitted) == 4
     (entry,) = await entries(studio)
     assert (entry["action"], entry["subject_id"]) == ("member.erase", someone.member)
     assert entry["changes"]["email"] == ["•••", None]
