@@ -91,7 +91,9 @@ class ArchiveReader:
             # Not tarfile's own reader of gzip, which ignores the checksum of the whole stream.
             self._gzip = gzip.GzipFile(fileobj=file)
             self._tar = tarfile.open(fileobj=self._gzip, mode="r|")  # noqa: SIM115  the file is the caller's
-        except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        except zlib.error as error:  # of a small file, opening reads beyond the beginning
+            raise DamagedBackupError(f"it was changed or cut short after it was written ({error})") from error
+        except (tarfile.TarError, EOFError, OSError) as error:
             raise DamagedBackupError(
                 f"it is not a backup of Studiogate, or its beginning is damaged ({error})"
             ) from error
