@@ -19,7 +19,7 @@ from studiogate.flows.bookings.executor import PendingRequest
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import SubmissionToStore
 from studiogate.flows.idempotency import Answers, Stored, WriteContext
-from studiogate.storage import event_numbering, idempotency
+from studiogate.storage import class_availability, event_numbering, idempotency
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.idempotency import IdempotencyKey
 from tests.support import booking_studio
@@ -125,6 +125,10 @@ async def number(database: Database, access: Access, count: int) -> None:
         before = await connection.fetchval(READ)
         assert await event_numbering.number(connection, access) == count
         assert await connection.fetchval(READ) - before < FEW * count
+        before = await connection.fetchval(READ)
+        assert await class_availability.announce(connection, access) == 1
+        assert await connection.fetchval(READ) - before < FEW * count
+        await event_numbering.number(connection, access)
 
 
 async def number_the_rest(database: Database, access: Access) -> None:

@@ -11,7 +11,7 @@ from studiogate.domain.access import Access, Actor
 from studiogate.domain.events import EventType
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
-from studiogate.storage.events import INSERT, subject_of
+from studiogate.storage.events import NOWHERE
 from studiogate.storage.resources import AVAILABLE_COUNT, CLASS_COLUMNS, class_joins
 
 PAUSE = timedelta(seconds=1)
@@ -28,7 +28,8 @@ _COMPARED = ", ".join(f"('{name}', a.{name}, c.{name})" for name in COUNTS)
 _SET = ", ".join(f"{name} = compared.{name}" for name in COUNTS)
 
 # A single statement, so that an event says exactly what is stored as announced. Classes are looked up by their ids
-# (``offset 0``): a plan made while there were few of them would otherwise read all.
+# (``offset 0``), and what was announced is updated by ctid: a plan made while there were few of them would otherwise
+# read all.
 ANNOUNCE = Statement(f"""
     with head as materialized (
         select compared, least(sequence, compared + :at_once::bigint) as until from event_heads
@@ -39,14 +40,15 @@ ANNOUNCE = Statement(f"""
         where v.studio_id = :studio and v.sequence > (select compared from head)
           and v.sequence <= (select until from head) and v.type = any(:moving::text[])
         union
-        select class_id from class_availability where studio_id = :studio and due_at <= now()
+        (select class_id from class_availability where studio_id = :studio and due_at <= now()
+         order by due_at limit :at_once)
     ), compared as materialized (
-        select c.*, a.announced_at + :pause::interval as due_at, instant,
+        select c.*, a.row, a.announced_at + :pause::interval as due_at, instant,
                a.announced_at is null or a.announced_at + :pause <= instant as is_ready,
                (select json_object_agg(name, before) from (values {_COMPARED}) each(name, before, now)
                 where before <> now) as previous
         from touched cross join lateral (
-            select * from class_availability
+            select ctid as row, * from class_availability
             where studio_id = :studio and class_id = touched.class_id offset 0) a
         cross join lateral (
             select * from ({_NOW} from classes c where c.studio_id = :studio and c.id = touched.class_id offset 0) c) c
@@ -58,17 +60,17 @@ ANNOUNCE = Statement(f"""
             select * from classes where studio_id = :studio and id = compared.id offset 0) c {class_joins(":studio")}
         where compared.previous is not null and compared.is_ready
     ), announced as (
-        {INSERT.removesuffix(")")}, created_at)
+        insert into events (studio_id, id, actor, type, subject, scopes, place, object, previous_attributes, created_at)
         select :studio, gen_random_uuid(), :actor, '{TYPE.value}', ready.id, array['{TYPE.scope.value}'],
-               {subject_of(TYPE).place("ready", ":studio")}, ready.object, ready.previous, ready.instant
+               coalesce(ready.location_id, '{NOWHERE}'), ready.object, ready.previous, ready.instant
         from ready
     ), kept as (
         update class_availability a set {_SET}, announced_at = compared.instant, due_at = null
-        from compared where a.studio_id = :studio and a.class_id = compared.id
+        from compared where a.studio_id = :studio and a.ctid = compared.row
           and compared.previous is not null and compared.is_ready
     ), deferred as (
         update class_availability a set due_at = case when compared.previous is not null then compared.due_at end
-        from compared where a.studio_id = :studio and a.class_id = compared.id
+        from compared where a.studio_id = :studio and a.ctid = compared.row
           and (compared.previous is null or not compared.is_ready)
           and a.due_at is distinct from case when compared.previous is not null then compared.due_at end
     ), moved as (
