@@ -65,7 +65,7 @@ class WaitlistEntry(Wire):
     id: Uuid = Field(examples=["e0ccd0e0-6c3e-5c19-9b0e-5a1f7a4a3b2c"])
     object: Literal["waitlist"] = "waitlist"
     class_id: Uuid = described("The class that the member waits for.", "f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01")
-    member_id: Uuid = described("Who waits.", "1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb")
+    member_id: Uuid = described("The member on the waitlist.", "1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb")
     position: int | None = described("1 to n while waiting, else null.", 1)
     status: WaitlistStatus | str = described(
         "`converted`: the booking is confirmed. `expired`: the class began first.", "waiting"
