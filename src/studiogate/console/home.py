@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from studiogate.console.framework import Audience, ConsoleRequest, action, page
 from studiogate.console.framework.formats import day_and_time
+from studiogate.console.navigation import Entry, menu_of
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_search
 from studiogate.storage.console import count_first_rows
@@ -27,10 +28,8 @@ async def home(request: ConsoleRequest) -> Answer:
             rows = await count_first_rows(connection, request.access)
         if not rows.classes and not rows.members:
             return request.redirect("/console/welcome")
-    for entry in request.navigation:
-        if entry.is_for(request.may):
-            return request.redirect(entry.href)
-    return request.render("home.html")
+    menu = menu_of(request.navigation, request.may)
+    return request.redirect(menu[0].href) if menu else request.render("home.html")
 
 
 PER_GROUP = 6
@@ -51,12 +50,6 @@ class Found(NamedTuple):
     hits: Sequence[Hit]
 
 
-# Pages that are not in the menu, with the permission that they need.
-OTHER_PAGES: Sequence[tuple[Permission | None, Hit]] = (
-    (Permission.IMPORT, Hit("Import a file", "CSV or studio file", "/console/import")),
-    (Permission.STUDIO, Hit("First steps", "import, invite, partner key", "/console/welcome")),
-    (None, Hit("Your account", "password, sessions, studio, colours", "/console/account")),
-)
 Words = list[str]
 Finder = Callable[[ConsoleRequest, Connection, Words], Awaitable[Found]]
 
@@ -68,18 +61,20 @@ async def search(request: ConsoleRequest) -> Answer:
     text = request.form.get("q", "").strip()[:MAX_TEXT]
     words = text.split()[:MAX_WORDS]
     entries = [each for each in request.navigation if each.is_for(request.may)]
-    pages = [Hit(each.label, "", each.href) for each in entries]
-    pages += [hit for permission, hit in OTHER_PAGES if permission is None or request.may(permission)]
-    matching = [
-        each for each in pages if all(word.casefold() in f"{each.label} {each.detail}".casefold() for word in words)
-    ]
-    groups = [Found("Pages", matching)]
+    matching = [each for each in entries if is_named_by(each, words)]
+    groups = [Found("Pages", [Hit(each.label, each.group.value, each.href) for each in matching])]
     if words:  # without one, arbitrary rows would match
         paths = {each.path for each in entries}
         async with request.database.connection() as connection:
             groups += [await finder(request, connection, words) for path, finder in FINDERS if path in paths]
     shown = [each for each in groups if each.hits]
     return request.render("search/search.html", part="search/_hits.html", text=text, groups=shown)
+
+
+def is_named_by(entry: Entry, words: Words) -> bool:
+    """Return whether each word is in the label, the other words or the group of a page."""
+    text = f"{entry.label} {entry.words} {entry.group.value}".casefold()
+    return all(each.casefold() in text for each in words)
 
 
 async def _classes(request: ConsoleRequest, connection: Connection, words: Words) -> Found:

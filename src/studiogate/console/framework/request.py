@@ -264,10 +264,15 @@ class ConsoleRequest:
             "Permission": Permission,
         }
         if self.person is None:
-            return {**shared, "frame": None, "navigation": ()}
+            return {**shared, "frame": None}
         frame, session = self.frame, self.signed_in.session
-        menu = navigation.grouped(self.navigation, self.may)
-        return {**shared, "frame": frame, "timezone": frame.timezone, "role": session.role, "navigation": menu}
+        menu = navigation.menu_of(self.navigation, self.may)
+        offered = {
+            "navigation": menu,
+            "current": navigation.current_of(menu, self.navigation, self.http.path),
+            "settings": navigation.settings_of(self.navigation, self.may),
+        }
+        return {**shared, **offered, "frame": frame, "timezone": frame.timezone, "role": session.role}
 
     @property
     def location(self) -> str:
