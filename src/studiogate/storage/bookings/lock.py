@@ -15,7 +15,7 @@ import asyncpg
 from studiogate.domain.access import Access
 from studiogate.storage.bookings import facts
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation, class_situation
-from studiogate.storage.bookings.read import FIND_CLASS, class_of
+from studiogate.storage.bookings.read import FIND_CLASS, PERMITTED, class_of
 from studiogate.storage.db.pool import Connection, OverloadedError, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import ALREADY_ANSWERED_OR_BUSY, CLAIMED, Claim, Found, claim_rows, not_to_execute
@@ -28,11 +28,13 @@ LOCK_CLASS_OF = {table: class_of(table) + THE_CLASS for table in ("bookings", "w
 # Of requests whose key has a result, or is held by another transaction, nothing else is locked.
 #
 # The class of the oldest request is waited for, while the transaction holds nothing but keys; the other classes are
-# taken only if they are free. Members are locked, and all facts read, by a function that takes its own snapshots.
+# taken only if they are free. Members are locked by a function, and the facts read by others, once it has returned:
+# each takes its own snapshots.
 #
-# One row per class. The first one also has the requests that are not to be executed.
-WANTED_CLASS = f"""
-    select {facts.CLASS_COLUMNS} from classes c {facts.CLASS_SOURCES}
+# One row per class, at least one; each also has the requests that are not to be executed. The statement runs with every
+# booking, and PostgreSQL prepares each of its parts each time: what can be read once is read once.
+WANTED_CLASS = """
+    select c.* from classes c
     where c.studio_id = :studio and (:locations::uuid[] is null or c.location_id = any(:locations))"""
 LOCK_BATCH = Statement(f"""
     with claimed as materialized ({CLAIMED}),
@@ -46,24 +48,33 @@ LOCK_BATCH = Statement(f"""
             select class_id from wanted
             where class_id <> (select class_id from oldest) and (select count(*) from first_class) >= 0))
         {THE_CLASS} skip locked),
-    class as materialized (select * from first_class union all select * from other_classes),
+    class as materialized (
+        select {facts.CLASS_COLUMNS} from (select * from first_class union all select * from other_classes) c
+        {facts.CLASS_SOURCES}),
     taken as materialized (
         select array_agg(class_id order by number) as classes, array_agg(member_id order by number) as members,
                array_agg(booking_id order by number) as bookings
         from wanted where class_id in (select id from class)),
+    people as materialized (
+        select people.* from taken, lock_booking_members(
+            :studio, taken.classes, taken.members, taken.bookings, :depth::integer) people),
     asked as (
-        select class_id, row_number() over (order by min(number)) as place from wanted group by class_id)
-    select first.*, class.*, asked.class_id, people.is_moving, people.members::text, people.spots::text,
-           people.bookings::text, people.busy, people.now,
-           class.id is null and exists (
-               select from classes c where c.studio_id = :studio and c.id = asked.class_id
-               and (:locations is null or c.location_id = any(:locations))) as is_locked_elsewhere
-    from asked
-    full join (select not_to_execute.*, 1 as place from ({ALREADY_ANSWERED_OR_BUSY}) not_to_execute) first using (place)
+        select class_id, array_agg(member_id) as members, array_remove(array_agg(booking_id), null) as bookings
+        from wanted group by class_id)
+    select not_executed.*, class.*, asked.class_id, people.busy, people.now, class.id = any(people.moving) as is_moving,
+           case when books and class.id <> all(people.moving) then booking_facts(
+               :studio, class.id, free.members, class.start_time, class.end_time)::text end as members,
+           case when books and class.spot_selection_mode is not null
+                then class_spots(:studio, class.id)::text end as spots,
+           case when people.now is not null and asked.bookings <> '{{}}'
+                then cancellation_facts(:studio, asked.bookings)::text end as bookings
+    from ({ALREADY_ANSWERED_OR_BUSY}) not_executed left join asked on true
     left join class on class.id = asked.class_id
-    left join (select people.* from taken, lock_booking_members(
-                   :studio, taken.classes, taken.members, taken.bookings, :depth::integer) people
-               where taken.classes is not null) people on people.class_id = asked.class_id""")
+    left join people on class.id is not null
+    left join lateral (select array(
+        select member from unnest(asked.members) member where member = any(people.locked)) as members) free on true
+    cross join lateral (select free.members <> '{{}}' as books) of_free""")
+EXISTING = f"select c.id from classes c where c.studio_id = $1 and c.id = any($2) and {PERMITTED}"
 
 # $1 studio, $2 members, $3 classes, $4 how many waiting members of each of them.
 LOCK_MEMBERS = """
@@ -118,12 +129,22 @@ async def lock_batch(connection: Connection, access: Access, claims: Sequence[Cl
     except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError) as error:
         raise BlockedError(by_a_class="lock_booking_members" not in (error.context or "")) from error
     locked = [row for row in rows if row["id"] is not None]
-    busy = {row["class_id"] for row in rows if row["is_locked_elsewhere"]}
+    busy = await _locked_elsewhere(connection, access, [row["class_id"] for row in rows if row["id"] is None], claims)
     if locked:
         busy.update(locked[0]["busy"])
     found = next((not_to_execute(row) for row in rows if row["numbers"] is not None), {})
     now = locked[0]["now"] if locked else None
     return LockedBatch(found, {row["id"]: _locked_class(row) for row in locked}, busy, now)
+
+
+async def _locked_elsewhere(
+    connection: Connection, access: Access, missing: Sequence[UUID | None], claims: Sequence[Claim]
+) -> set[UUID]:
+    """Return which of the classes that were not taken exist. That of a request alone was waited for: it does not."""
+    asked = [each for each in missing if each is not None]
+    if not asked or len(claims) == 1:
+        return set()
+    return {row["id"] for row in await connection.fetch(EXISTING, access.studio_id, asked, access.location_ids)}
 
 
 def _locked_class(row: Record) -> LockedClass:

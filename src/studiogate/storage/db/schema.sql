@@ -209,20 +209,17 @@ begin
 end
 $$;
 
-CREATE FUNCTION public.lock_booking_members(of_studio uuid, of_classes uuid[], of_members uuid[], of_bookings uuid[], depth integer) RETURNS TABLE(class_id uuid, is_moving boolean, members json, spots json, bookings json, busy uuid[], now timestamp with time zone)
+CREATE FUNCTION public.lock_booking_members(of_studio uuid, of_classes uuid[], of_members uuid[], of_bookings uuid[], depth integer, OUT moving uuid[], OUT locked uuid[], OUT busy uuid[], OUT now timestamp with time zone) RETURNS record
     LANGUAGE plpgsql
     AS $$
 declare
     people uuid[] := of_members;
-    moving uuid[] := '{}';
     waited_for uuid[];
-    locked uuid[];
-    held_elsewhere uuid[] := '{}';
-    instant timestamptz;
 begin
-    if of_classes = '{}' then
+    if of_classes is null then
         return;
     end if;
+    busy := '{}';
     if array_position(of_members, null) is not null then
         people := array(
             select coalesce(each.member_id, (select b.member_id from bookings b
@@ -255,25 +252,10 @@ begin
             for no key update of m skip locked);
     end if;
     if not people <@ locked then
-        held_elsewhere := array(
+        busy := array(
             select m.id from members m where m.studio_id = of_studio and m.id = any(people) and m.id <> all(locked));
     end if;
-    instant := clock_timestamp();
-    return query
-        select c.id, c.id = any(moving),
-               case when asked.members <> '{}' and c.id <> all(moving)
-                    then booking_facts(of_studio, c.id, asked.members, c.start_time, c.end_time) end,
-               case when asked.members <> '{}' and c.spot_selection_mode is not null then class_spots(of_studio, c.id) end,
-               case when asked.bookings <> '{}' then cancellation_facts(of_studio, asked.bookings) end,
-               held_elsewhere, instant
-        from (select each.class_id,
-                     array_remove(array_agg(case when each.booking_id is null and each.member_id = any(locked)
-                                                 then each.member_id end), null) as members,
-                     array_remove(array_agg(each.booking_id), null) as bookings
-              from unnest(of_classes, people, of_bookings) as each(class_id, member_id, booking_id)
-              group by each.class_id) asked
-        cross join lateral (
-            select * from classes c where c.studio_id = of_studio and c.id = asked.class_id offset 0) c;
+    now := clock_timestamp();
 end
 $$;
 
