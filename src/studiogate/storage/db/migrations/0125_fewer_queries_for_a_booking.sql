@@ -11,6 +11,8 @@
 -- In a class with a waitlist, a cancellation or a free seat moves waiting members: all of them (at most `depth` per
 -- class) and the members of its requests are waited for, by id, together with the member of the oldest request. The
 -- transaction holds nothing but classes while it waits. All other members are taken only if they are free.
+-- No release has called it.
+-- squawk-ignore ban-drop-function
 drop function lock_booking_members(uuid, uuid[], uuid[], uuid[], integer);
 create function lock_booking_members(
     of_studio uuid, of_classes uuid[], of_members uuid[], of_bookings uuid[], depth integer,
