@@ -111,7 +111,6 @@ _.subtitle
 _.zone_mark
 _.icon
 _.in_drawer
-_.is_current
 _.other_faults
 _.booked_share
 _.can_check_in

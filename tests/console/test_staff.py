@@ -77,4 +77,4 @@ async def test_a_developer_reads_what_to_do_instead(console: Console) -> None:
     developer = await console.as_role(Role.DEVELOPER)
     said = texts(await developer.get("/console/"))
     assert "Your role has no pages here yet." in said
-    assert "studiogate key" in said
+    assert "for another role." in said

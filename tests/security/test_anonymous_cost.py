@@ -32,6 +32,8 @@ __all__ = ["site"]
 pytestmark = pytest.mark.anyio
 
 SECONDS, TRIES = 0.05, 12
+STEPS, STEPS_TAKE = 60_000, 0.01  # seconds that an ordinary machine needs; slower ones are allowed more
+_NO_DIGITS: dict[bytes, bytes] = {}
 HEAD = MAX_HEAD - 2_000  # what the other lines of a head leave for a path, a query or a header
 CHUNK = 64 * 1024
 FORM, PARTS, JSON = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json"
@@ -175,14 +177,15 @@ async def app(site: Site) -> AsyncIterator[FrontEnds]:
 
 
 async def test_no_request_of_anybody_costs_more_than_50_ms(app: FrontEnds, site: Site, meter: Meter) -> None:
-    token, expensive = token_of(site, "everything"), []
-    for (method, path), requests in entry_points(site.studio["slug"]).items():
-        await _send(app, method, path, Worst("ordinary"), token)  # what is read or built once
-        for worst in requests:
-            spent = await _least(app, meter, (method, path), worst, token)
-            if spent > SECONDS:
-                expensive.append((method, path, worst.name, round(spent * 1_000)))
-    assert not expensive
+    token = token_of(site, "everything")
+    expensive: list[tuple[tuple[str, str], Worst]] = []
+    for place, requests in entry_points(site.studio["slug"]).items():
+        await _send(app, *place, Worst("ordinary"), token)  # what is read or built once
+        expensive += [(place, worst) for worst in requests if await _least(app, meter, place, worst, token) > SECONDS]
+    # Some machines are slow for seconds: what was expensive is tried again, beside a measure of the machine.
+    for place, worst in expensive:
+        spent, allowed = await _least(app, meter, place, worst, token), SECONDS * _slowness()
+        assert spent <= allowed, (*place, worst.name, f"{spent * 1_000:.0f} ms of {allowed * 1_000:.0f}")
 
 
 async def _least(app: FrontEnds, meter: Meter, place: tuple[str, str], worst: Worst, token: str) -> float:
@@ -196,6 +199,24 @@ async def _least(app: FrontEnds, meter: Meter, place: tuple[str, str], worst: Wo
         if least <= SECONDS:
             break
     return least
+
+
+def _slowness() -> float:
+    """Return how many times an ordinary machine's time this one takes at the moment: 1 if it is not slower.
+
+    What is measured is what costs most in a parser: lookups that fail, and lists that grow.
+    """
+    least = float("inf")
+    for _ in range(TRIES):
+        before = time.process_time()
+        decoded: list[bytes] = []
+        for _ in range(STEPS):
+            try:
+                decoded.append(_NO_DIGITS[b""])
+            except KeyError:
+                decoded.append(b"%")
+        least = min(least, time.process_time() - before)
+    return max(1.0, least / STEPS_TAKE)
 
 
 async def _send(app: FrontEnds, method: str, path: str, worst: Worst, token: str) -> AsgiResponse:
