@@ -176,6 +176,16 @@ def test_refusals_have_an_example_of_every_code(document: Document) -> None:
                 assert _faults(document, media["schema"], value) == [], name
 
 
+def test_the_introduction_shows_a_true_refusal() -> None:
+    _, _, after = openapi.introduction().partition("```json\n")
+    shown = json.loads(after.partition("```")[0])["error"]
+    made = example_body(Code(shown["code"]))["error"]
+    assert {name: shown[name] for name in ("type", "message", "retryable", "doc_url")} == {
+        name: made[name] for name in ("type", "message", "retryable", "doc_url")
+    }
+    assert list(shown) == list(made)
+
+
 def test_headers_that_say_what_to_do_next(document: Document) -> None:
     for _, found in _operations(document):
         answers = {status: _resolved(document, each)["headers"] for status, each in found["responses"].items()}

@@ -17,6 +17,8 @@ from studiogate.domain.fields import Values, optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.request_log import KEPT_PER_STUDIO
+from studiogate.domain.retention import REQUEST_DAYS
 from studiogate.domain.staff_input import by_name
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
@@ -154,7 +156,11 @@ def change(call: Call, credential_id: CredentialId, given: Values) -> None:
     call.show({"id": credential_id, "changed": {field: new for field, (_, new) in changed.items()}}, text)
 
 
-@app.command("requests")
+@app.command(
+    "requests",
+    help="List the last requests of a key, newest first: when, what, the answer. "
+    f"Kept for {REQUEST_DAYS} days, {KEPT_PER_STUDIO:,} per studio.",
+)
 def requests(
     call: Call,
     credential_id: CredentialId,
@@ -162,8 +168,6 @@ def requests(
     before: Before = None,
     limit: Limit = 100,
 ) -> None:
-    """List the last requests of a key, newest first: when, what, the answer. Kept for 7 days, 10,000 per studio."""
-
     async def work(connection: Connection) -> list[Record]:
         access = await _access(connection, credential_id)
         wanted = request_log.LogFilter(credential_id, errors, before, limit)

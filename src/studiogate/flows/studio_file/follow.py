@@ -39,22 +39,8 @@ CREATED = (
     (tables.SUBMISSIONS, EventType.FORM_SUBMITTED),
     (tables.BOOKINGS, EventType.BOOKING_CREATED),
 )
-CHANGED = (
-    EventType.STUDIO_UPDATED,
-    EventType.LOCATION_UPDATED,
-    EventType.ROOM_UPDATED,
-    EventType.CLASS_TYPE_UPDATED,
-    EventType.INSTRUCTOR_UPDATED,
-    EventType.PRODUCT_UPDATED,
-    EventType.MEMBER_UPDATED,
-    EventType.MEMBERSHIP_UPDATED,
-    EventType.PURCHASE_UPDATED,
-    EventType.LEAD_UPDATED,
-    EventType.FORM_UPDATED,
-    EventType.FORM_SUBMISSION_UPDATED,
-    EventType.BOOKING_UPDATED,
-    EventType.BOOKING_CANCELLED,
-)
+# Classes are announced once their seats are filled, waitlists by a rule of their own.
+CHANGED = tuple(each for each in diff.ROWS if each not in (EventType.CLASS_UPDATED, EventType.WAITLIST_UPDATED))
 
 
 async def prepare(connection: Connection, access: Access) -> None:

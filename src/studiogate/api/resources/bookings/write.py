@@ -64,7 +64,7 @@ class ValidationReason(Wire):
     """A rule that the booking would break."""
 
     code: Code | str = described("The code that booking would answer.", "class_full")
-    message: str = described("For people.", "This class is full.")
+    message: str = described("For people.", Code.CLASS_FULL.message)
     details: dict[str, Any] = described(
         "As in the error of this code.", {"waitlist_available": True, "available_count": 0}
     )
