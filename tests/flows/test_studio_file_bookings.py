@@ -76,6 +76,9 @@ async def test_a_waiting_booking_gets_its_seat_or_leaves(connection: Connection,
     assert entry["status"] == ("cancelled" if status == "cancelled" else "converted")
     promoted = await connection.fetchval("select promoted_at from bookings where id = $1", uid("north", "booking", 2))
     assert (promoted is None) == (status == "cancelled")
+    announced = "select subject from events where type = 'waitlist.updated'"
+    entries = await connection.fetch("select id from waitlist_entries")
+    assert sorted(row[0] for row in await connection.fetch(announced)) == sorted(row[0] for row in entries), "each once"
     before = await exported(connection)
     await load_well(connection, bookings(booking("north", 2, 0, 2, status=status)))
     assert await exported(connection) == before
