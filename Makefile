@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test coverage matrix battery reliability mutants screenshots schemathesis bench bench-compare lint lint-types lint-source test-modules audit format schema openapi lock clean
+.PHONY: help install up package browser cluster-programs test coverage matrix battery upgrades ha reliability mutants screenshots schemathesis bench bench-compare lint lint-types lint-source test-modules audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,13 +37,36 @@ install: $(VENV)/dev.stamp ## create .venv and install everything, hash-checked
 up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0.1:8080; PORT=8081 DATA=./other: elsewhere
 	@exec $(BIN)/studiogate up $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)")
 
+build/deployment/stamp: requirements/deployment.txt | $(BIN)/python
+	@$(PYTHON) -m venv build/deployment
+	@build/deployment/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/deployment.txt
+	@touch $@
+
+# The same commit makes the same files, byte for byte.
+package: $(VENV)/runtime.stamp build/deployment/stamp ## the wheel, and its bill of materials (CycloneDX), into dist/
+	@rm -rf dist
+	$(BIN)/python -m hatchling build -t wheel
+	build/deployment/bin/cyclonedx-py requirements requirements/service.txt --pyproject pyproject.toml --output-reproducible \
+		--no-validate -o dist/studiogate.cdx.json
+
 # The browser for the tests of pages, where it may be installed: Debian's chromium, of which the headless shell is enough.
-# Without it these tests are skipped and say so.
+# Without it these tests are skipped and say so. The same for Redis and Swift.
 browser:
+	@{ command -v redis-server && command -v swift-proxy-server; } >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& echo "Installing redis-server and swift for the tests of several machines …" && apt-get -qq update \
+		&& apt-get -qq install -y --no-install-recommends redis-server \
+			swift-proxy swift-account swift-container swift-object >/dev/null; } || true
 	@command -v chromium-headless-shell >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 		&& echo "Installing chromium for the tests of pages …" && apt-get -qq update \
 		&& { apt-get -qq install -y --no-install-recommends chromium-headless-shell >/dev/null \
 			|| apt-get -qq install -y --no-install-recommends chromium >/dev/null; }; } || true
+
+# etcd and HAProxy for the tests of a failover cluster, where they may be installed; otherwise these say what is missing.
+# Debian would start them: the tests start their own.
+cluster-programs:
+	@{ command -v etcd && command -v haproxy; } >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& echo "Installing etcd and HAProxy for the tests of a cluster …" && apt-get -qq update \
+		&& RUNLEVEL=1 apt-get -qq install -y --no-install-recommends etcd-server haproxy >/dev/null; } || true
 
 # The test processes share what they compile, and the next run finds it.
 test: export PYTHONDONTWRITEBYTECODE :=
@@ -61,8 +84,14 @@ coverage: $(VENV)/dev.stamp browser ## the tests, and which lines and branches t
 matrix: $(VENV)/dev.stamp ## a selection of the tests on every supported PostgreSQL and Python found here; ONLY="postgres-15 python-3.13"
 	$(BIN)/python -m tests.support.matrix --workers $(WORKERS) $(if $(ONLY),--only $(ONLY))
 
-battery: $(VENV)/dev.stamp ## the long tests, one at a time, over an hour; PART=overload: one part; SEED=…: as before
-	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
+battery: $(VENV)/dev.stamp cluster-programs ## the long tests, one at a time, over an hour; PART=overload: one part; SEED=…: as before
+	$(BIN)/python -m pytest -s -rs -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
+
+ha: ## faults of a three-node PostgreSQL cluster on loopback, under load, in about 25 minutes: the battery's part of that name
+	@$(MAKE) --no-print-directory battery PART=ha
+
+upgrades: ## earlier releases and this one beside each other under load, behind HAProxy
+	@$(MAKE) --no-print-directory battery PART=upgrades TESTS=tests/server/test_upgrades.py
 
 reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from all recorded runs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.support.reliability --tests)
@@ -119,11 +148,17 @@ openapi: $(VENV)/dev.stamp ## write docs/openapi.json after a change of the inte
 lock: $(BIN)/python ## resolve the newest versions into requirements/*.txt
 	@$(PIP) install uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--extra build pyproject.toml -o requirements/runtime.txt
+		--extra build --extra embedded --extra limits --extra objects pyproject.toml -o requirements/runtime.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--extra build --extra dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
+		--extra limits --extra objects pyproject.toml -c requirements/runtime.txt -o requirements/service.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--extra build --extra embedded --extra limits --extra objects --extra dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--group pyproject.toml:generators -o requirements/generators.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--group pyproject.toml:deployment -o requirements/deployment.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--group pyproject.toml:cluster -o requirements/cluster.txt
 	@command -v npm >/dev/null && cd requirements/generators && npm update --package-lock-only --no-audit --omit-lockfile-registry-resolved || true
 
 clean: ## remove the environment and caches (never ./data)

@@ -20,7 +20,6 @@ _.doc_url
 _.event_type
 _.event_types
 _.failing_since
-_.form_version
 _.help_text
 _.is_primary
 _.lifecycle_stage
@@ -31,7 +30,6 @@ _.membership_type
 _.multiple
 _.next_attempt_at
 _.next_since
-_.op
 _.options_layout
 _.pause_reason
 _.placeholder
@@ -56,13 +54,9 @@ _.utm_term
 _.waitlist_position
 
 # Members of enums and dataclasses: values of the contract, or read by templates.
-_.LOST
-_.QUALIFIED
-_.UNQUALIFIED
 _.USER
 _.buttons
 _.confirmation_message
-_.max_file
 _.on_accent
 _.symbol
 _.text_sha256
@@ -86,9 +80,7 @@ _.waiting_for_100_continue
 _.worker
 
 # Members of an enum that stand for values which people choose.
-_.GIFT_CARD
 _.MONTH
-_.RETAIL
 
 # What inspect reads from a function.
 _.__annotations__
@@ -102,16 +94,17 @@ returned_as
 _.excerpt
 
 # What templates of the console read.
+_.terms
+_.ACTORS
+_.key_state
+_.status_look
 _.asks_reason
 _.button
 _.clocks
 _.instructor_index
 _.room_index
 _.subtitle
-_.zone_mark
-_.icon
 _.in_drawer
-_.other_faults
 _.booked_share
 _.can_check_in
 _.can_mark_absent
@@ -125,7 +118,6 @@ _.seats_not_listed
 _.skip_text
 _.url_of
 _.waiting_not_listed
-_.payments
 
 # Fields of answers, which are built from their rows.
 _.erased_at
@@ -138,3 +130,10 @@ up
 
 # Passed to its statement with the other values of its tuple.
 _.sets_phone
+
+# Read by set_up/welcome.html.
+_.has_booking
+_.is_dismissed
+
+# Called by the buffer that reads a file of a bucket.
+_.readinto

@@ -1,6 +1,7 @@
 """The composition root: what an API or worker process needs, created once."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from studiogate import settings as configuration
 from studiogate.domain.encryption import Sealer
@@ -11,6 +12,17 @@ from studiogate.flows.resolver import Resolver
 from studiogate.settings import Settings
 from studiogate.storage.db.pool import Database
 from studiogate.storage.notifications import EventListeners
+from studiogate.storage.upload_bucket import UploadBucket
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import UploadStore
+
+
+def upload_store(settings: Settings) -> UploadStore:
+    """Return where the files of an installation are: the folder or the bucket of ``uploads_url``."""
+    url = settings.uploads_url
+    if url is not None and url.startswith("s3:"):
+        return UploadBucket(settings.data_dir, url)
+    return UploadFolder(settings.data_dir, None if url is None else Path(url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +34,7 @@ class Runtime:
     resolver: Resolver
     event_listeners: EventListeners
     bookings: Scheduler
+    uploads: UploadStore
 
     @classmethod
     def open(cls, settings: Settings) -> "Runtime":
@@ -33,8 +46,9 @@ class Runtime:
         sealer = Sealer(lambda: configuration.secret_keys(settings))
         # Half of the connections: the others are for everything else.
         bookings = Scheduler(database, settings.booking_batch, max(1, settings.pool_size // 2))
+        uploads = upload_store(settings)
         event_listeners = EventListeners(settings.database_url)
-        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), event_listeners, bookings)
+        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), event_listeners, bookings, uploads)
 
     async def close(self) -> None:
         await self.event_listeners.close()

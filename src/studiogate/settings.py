@@ -4,6 +4,7 @@ import base64
 import binascii
 import contextlib
 import difflib
+import importlib.util
 import ipaddress
 import os
 import re
@@ -26,6 +27,7 @@ OWN_FOLDERS = ("postgres", "uploads", "lost+found")  # what there is in a data f
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::[0-9]{0,5})?"
 _DATABASE_URL = re.compile(rf"postgres(?:ql)?://(?:[^\s/?#@]*@)?{_HOST}(?:,{_HOST})*(?:/[^\s?#]*)?(?:\?[^\s#]*)?")
 TARGETS = ("any", "read-write", "primary")  # a subset of libpq's: the service writes, so it cannot use a standby
+BUCKET_OPTIONS = {"endpoint", "region"}
 _ADDRESS = r"[^\s@<>]+@[^\s@<>]+"
 
 
@@ -48,6 +50,31 @@ def _smtp_url(value: object) -> object:
     if value is not None and (parts.scheme not in ("smtp", "smtps") or not parts.hostname or parts.port == 0):
         raise ValueError("should be smtp://HOST or smtps://HOST, with user, password and port where needed")
     return value
+
+
+def _limits_url(value: object) -> object:
+    parts = urlsplit(str(value))
+    if value is not None and (parts.scheme not in ("redis", "rediss") or not parts.hostname):
+        raise ValueError("should be redis://HOST or rediss://HOST, with user, password, port and database where needed")
+    _needs(value, "redis", "limits")
+    return value
+
+
+def _uploads_url(value: object) -> object:
+    parts = urlsplit(str(value))
+    if value is None or Path(str(value)).is_absolute():
+        return value
+    if parts.scheme != "s3" or not parts.hostname or not {name for name, _ in parse_qsl(parts.query)} <= BUCKET_OPTIONS:
+        raise ValueError(
+            "should be the full path of a folder, or s3://[key:secret@]BUCKET[/PREFIX][?endpoint=https://HOST&region=REGION]"
+        )
+    _needs(value, "obstore", "objects")
+    return value
+
+
+def _needs(value: object, package: str, extra: str) -> None:
+    if value is not None and importlib.util.find_spec(package) is None:
+        raise ValueError(f"needs a library that is not installed: install `studiogate[{extra}]`")
 
 
 def _key(value: object) -> object:
@@ -98,11 +125,15 @@ class Settings(BaseSettings):
     booking_batch: Annotated[int, Field(ge=1, le=500)] = 64
     log_format: Literal["console", "json"] = "console"
     rate_limit: Annotated[int, BeforeValidator(_rate_limit), Field(ge=0)] = DEFAULT_RATE_LIMIT
+    # Redis or Valkey, in which several machines count requests together.
+    limits_url: Annotated[str | None, BeforeValidator(_limits_url)] = None
     public_url: str | None = Field(None, pattern=r"^https?://[^\s]+$")
     webhook_allow_cidrs: Annotated[list[str], NoDecode, BeforeValidator(_cidrs)] = []
     webhook_allow_http: bool = False
     smtp_url: Annotated[str | None, BeforeValidator(_smtp_url)] = None
     mail_from: str | None = Field(None, pattern=rf"^({_ADDRESS}|[^<>\r\n]*<{_ADDRESS}>)$")
+    # Where uploaded files and pictures are: a folder (default: in the data folder) or an S3-compatible bucket.
+    uploads_url: Annotated[str | None, BeforeValidator(_uploads_url)] = None
     # Uploaded files, in MiB: the quotas per form and per studio, and the free disk space below which none is accepted.
     upload_quota_form: Annotated[int, Field(ge=0)] = 5 * 1024
     upload_quota_studio: Annotated[int, Field(ge=0)] = 20 * 1024

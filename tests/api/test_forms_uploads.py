@@ -13,7 +13,8 @@ import pytest
 
 from studiogate.domain.refusals import Code
 from studiogate.flows import housekeeping
-from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import IncomingFile
 from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of

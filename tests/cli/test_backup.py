@@ -1,12 +1,18 @@
 """studiogate backup | restore, as an operator uses them."""
 
+import json
+import subprocess
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
+from studiogate.server.postgres.programs import installation
 from tests.cli.test_commands import run
+from tests.support import clusters
 from tests.support.databases import run as run_async
 
 KEY, OTHER = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU=\n"
@@ -100,3 +106,79 @@ def test_a_failed_restore_leaves_what_was_in_the_folder(file: str, tmp_path: Pat
     data = folder_with(tmp_path / "two", secrets=OTHER)
     assert run("restore", file, "--data", str(data)).returncode == 1
     assert [path.name for path in data.rglob("*")] == ["secrets.key"]
+
+
+async def fetched(url: str, statement: str) -> list[tuple[Any, ...]]:
+    connection = await asyncpg.connect(url)
+    try:
+        return [tuple(row) for row in await connection.fetch(statement)]
+    finally:
+        await connection.close()
+
+
+PROVEN = "select taken_at, proven_at from proven_backup"
+SCRATCH = "select datname from pg_database where datname like 'studiogate\\_verify\\_%'"
+
+
+def verified(data: Path, url: str) -> "subprocess.CompletedProcess[str]":
+    file = str(data.parent / "proven.backup")
+    return run("backup", "--verify", "--json", "-o", file, "--data", str(data), DATABASE_URL=url)
+
+
+def test_a_backup_that_restores_is_recorded_as_proven(database_url: str, tmp_path: Path) -> None:
+    data = folder_with(tmp_path / "one", secrets=KEY)
+    assert "none has been proven yet" in run("doctor", "--data", str(data), DATABASE_URL=database_url).stdout
+    done = verified(data, database_url)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["proven"], said["faults"]) == (True, [])
+    ((taken_at, proven_at),) = run_async(fetched(database_url, PROVEN))
+    assert taken_at == datetime.fromisoformat(said["created_at"])
+    assert proven_at > taken_at
+    findings = run("doctor", "--data", str(data), DATABASE_URL=database_url).stdout
+    assert f"the newest that is proven to restore was taken on {taken_at:%Y-%m-%d at %H:%M} UTC" in findings
+    assert run_async(fetched(database_url, SCRATCH)) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "proven.backup"]
+
+
+def test_a_restored_backup_with_a_fault_is_not_proven(database_url: str, tmp_path: Path) -> None:
+    """Here its secrets are sealed by another key than the one in the backup."""
+    data = folder_with(tmp_path / "one", secrets=KEY)
+    sealed = "insert into deployment (key_fingerprint, seals_links) values (decode(repeat('00', 16), 'hex'), true)"
+    run_async(fetched(database_url, sealed))
+    done = verified(data, database_url)
+    assert done.returncode == 1
+    said = json.loads(done.stdout)
+    assert said["proven"] is False
+    (fault,) = said["faults"]
+    assert fault.startswith("secret key: ")
+    assert run_async(fetched(database_url, PROVEN)) == []
+    assert run_async(fetched(database_url, SCRATCH)) == []
+    assert Path(said["file"]).stat().st_size > 0, "the file stays: it is the newest there is"
+
+
+def test_an_older_backup_does_not_replace_a_newer_proof(database_url: str, tmp_path: Path) -> None:
+    data = folder_with(tmp_path / "one", secrets=KEY)
+    run_async(fetched(database_url, "insert into proven_backup values (true, '2100-01-01', '2100-01-01')"))
+    assert verified(data, database_url).returncode == 0
+    ((taken_at, _),) = run_async(fetched(database_url, PROVEN))
+    assert taken_at.year == 2100
+
+
+def test_a_role_that_may_create_no_database_is_refused(tmp_path: Path) -> None:
+    data = folder_with(tmp_path / "one", secrets=KEY)
+    with clusters.server_of(installation() / "bin", ()) as url:
+        assert run("migrate", "--data", str(data), DATABASE_URL=url).returncode == 0
+        done = verified(data, url)
+    assert done.returncode == 1
+    assert "run `alter role … createdb` on the server. The backup itself is complete." in done.stderr
+    assert (tmp_path / "proven.backup").exists()
+
+
+def test_a_backup_of_an_embedded_database_is_restored_beside_it(tmp_path: Path) -> None:
+    data = folder_with(tmp_path / "one", secrets=KEY)
+    assert run("migrate", "--data", str(data)).returncode == 0
+    done = run("backup", "--verify", "-o", str(tmp_path / "proven.backup"), "--data", str(data))
+    assert done.returncode == 0, done.stderr
+    assert "It was restored on trial, and the checks of `doctor` found no fault." in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "proven.backup"]

@@ -380,6 +380,8 @@ def test_serve_refuses_a_database_that_is_not_migrated(tmp_path: Path) -> None:
         ("SMTP_URL", "smtp://"),
         ("SMTP_URL", "smtp://mail.example:99999"),
         ("MAIL_FROM", "the studio"),
+        ("LIMITS_URL", "http://127.0.0.1"),
+        ("LIMITS_URL", "redis://"),
     ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(setting: str, value: str) -> None:

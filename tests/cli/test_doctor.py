@@ -10,13 +10,14 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from studiogate import settings
+from studiogate import clock, settings
 from studiogate.cli.context import counted
-from studiogate.cli.doctor import print_findings
+from studiogate.cli.doctor import print_findings, show_progress
 from studiogate.flows import doctor as doctor_flow
 from studiogate.flows.doctor import Finding
 from studiogate.flows.schedule import series
 from studiogate.flows.schedule.rows import Given
+from studiogate.storage.db.migrate import Migration, Progress
 from studiogate.storage.upload_folder import UploadFolder
 from tests.cli import test_staff
 from tests.cli.test_commands import run
@@ -234,3 +235,16 @@ def test_a_lost_database_keeps_what_was_found(damaged: CommandLine) -> None:
     assert text.endswith(" The connection is lost, the other checks were not made: see that the server runs.")
     assert [level for level, _ in texts(said, "seats")] == ["ok"]
     assert texts(said, "server log") == []
+
+
+def test_the_progress_of_a_migration_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    migration = Migration("0131", "payments", "select 1;\n-- migrate:step\nselect 2;")
+    progress = Progress(migration, 5, 119, 1)
+    show_progress(progress)
+    progress.step, progress.rows, progress.began, progress.problem = 2, 1200, clock.monotonic() - 7, "lock timeout"
+    show_progress(progress)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "migration 0131_payments (5 of 119), step 1 of 2"
+    assert (
+        second == "migration 0131_payments (5 of 119), step 2 of 2: 1,200 rows changed, 7 s, tried again (lock timeout)"
+    )

@@ -107,7 +107,7 @@ def test_files_of_a_submission(command_line: CommandLine, tmp_path: Path) -> Non
     assert (again.status, "cannot be written" in again.err) == (1, True)
     (stored / f"{0:032}").unlink()
     missing = command_line.type("submission", "files", submission, "-o", tmp_path / "two", "--data", tmp_path)
-    assert (missing.status, "not on this machine" in missing.err) == (1, True)
+    assert (missing.status, " is not in " in missing.err) == (1, True)
     assert "There is no submission" in command_line.type("submission", "files", GONE, "-o", target).err
 
 

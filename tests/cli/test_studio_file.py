@@ -12,11 +12,11 @@ from tests.support.studio_files import changed, small_studio, uid, with_history
 
 class CommandLine:
     def __init__(self, database_url: str, folder: Path) -> None:
-        self._environment = {**os.environ, "STUDIOGATE_DATABASE_URL": database_url}
+        self.environment = {**os.environ, "STUDIOGATE_DATABASE_URL": database_url}
         self.folder = folder
 
     def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        done = run_command(*words, environ=self._environment, folder=self.folder, stdin=stdin)
+        done = run_command(*words, environ=self.environment, folder=self.folder, stdin=stdin)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def file(self, document: object, name: str = "studio.json") -> str:
@@ -108,7 +108,29 @@ def test_files_of_submissions_lie_beside(command_line: CommandLine) -> None:
     assert (command_line.folder / "out.files" / uid("north", "file")).read_bytes() == b"hello"
     (command_line.folder / "data" / "uploads").rename(command_line.folder / "lost")
     _, _, complaint = command_line.run("export", "--studio", "north", "-o", "out.json", "--data", "data")
-    assert f"the file of upload {uid('north', 'file')} is lost" in complaint.replace("\n", " ")
+    assert f"the file of upload {uid('north', 'file')} is not in " in complaint.replace("\n", " ")
+
+
+def test_files_are_moved_to_another_place(command_line: CommandLine) -> None:
+    folder, elsewhere = command_line.folder / "studio.files", command_line.folder / "elsewhere"
+    folder.mkdir()
+    (folder / uid("north", "file")).write_bytes(b"hello")
+    path, data = command_line.file(with_history(small_studio())), ("--data", "data")
+    assert command_line.run("import", path, *data)[0] == 0
+    status, _, complaint = command_line.run("uploads", "move", *data)
+    assert (status, "set STUDIOGATE_UPLOADS_URL" in complaint.replace("\n", " ")) == (1, True)
+    command_line.environment["STUDIOGATE_UPLOADS_URL"] = str(elsewhere)
+    status, answer, _ = command_line.run("uploads", "move", "--remove", "--json", *data)
+    moved = json.loads(answer)
+    assert (status, moved["copied"], moved["removed"], moved["missing"], moved["damaged"]) == (0, 1, 1, [], [])
+    assert command_line.run("export", "--studio", "north", "-o", "out.json", *data)[0] == 0
+    assert (command_line.folder / "out.files" / uid("north", "file")).read_bytes() == b"hello"
+    status, answer, _ = command_line.run("uploads", "move", *data)
+    assert (status, "0 files copied" in answer) == (0, True)
+    (stored,) = (each for each in elsewhere.rglob("*") if each.is_file())
+    stored.unlink()
+    status, _, complaint = command_line.run("uploads", "move", *data)
+    assert (status, "in neither place" in complaint.replace("\n", " ")) == (1, True)
 
 
 def test_files_of_submissions_can_be_read_by_nobody_else(command_line: CommandLine) -> None:

@@ -1,6 +1,7 @@
 """`up`, `serve`, `worker` and `migrate` wait for a server that takes no connections yet; other commands do not."""
 
 import asyncio
+import json
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from studiogate.storage.db import migrate, pool
 from studiogate.storage.db.pool import DatabaseUnavailableError, NotConnectedYetError
 from tests.cli.test_commands import COMMAND, environment
 from tests.cli.test_commands import run as run_command
-from tests.server.test_processes import SECRET_KEY
+from tests.server.test_processes import SECRET_KEY, ask, free_port
 from tests.support.clusters import Cluster, own_cluster
 from tests.support.databases import run
 from tests.support.deadlines import LONG
@@ -78,9 +79,10 @@ def stopped(cluster: Cluster) -> Iterator[None]:
 class Started:
     """A command that starts a service, with what it says."""
 
-    def __init__(self, url: str, folder: Path, command: str) -> None:
+    def __init__(self, url: str, folder: Path, command: str, port: int = 0) -> None:
         self.output, self.serves = folder / "output", command != "migrate"
         words = [*COMMAND, command, *STARTS[command], "--data", str(folder / "data")]
+        words += ["--port", str(port)] if port else []
         with self.output.open("w") as output:
             settings = environment(DATABASE_URL=url, DRAIN_SECONDS="0", SECRET_KEY=SECRET_KEY)
             self.process = subprocess.Popen(words, env=settings, stdout=output, stderr=subprocess.STDOUT)
@@ -117,6 +119,32 @@ def test_a_start_waits(cluster: Cluster, tmp_path: Path, command: str, absence: 
     said = started.output.read_text()
     assert said.count("aiting for the database") == 1, said
     assert ("too many clients" in said) == (absence is no_connection_left)
+
+
+def test_a_server_that_waits_lives_but_is_not_ready(cluster: Cluster, tmp_path: Path) -> None:
+    port = free_port()
+
+    def answers(path: str) -> tuple[int, str]:
+        status, body, _ = ask(port, path)
+        return status, body
+
+    with stopped(cluster):
+        started = Started(cluster.url, tmp_path, "serve", port)
+        try:
+            started.wait_to_say("waiting for the database")
+            assert answers("/livez") == (200, '{"status":"ok"}')
+            for path in ("/readyz", "/up", "/partner/v1/studio", "/console/", "/docs"):
+                status, body = answers(path)
+                assert (status, json.loads(body)["error"]["details"]) == (503, {"problem": "starting"}), path
+        except BaseException:
+            started.process.kill()
+            raise
+    try:
+        started.wait_to_say("Studiogate is up")
+        assert answers("/readyz")[0] == 200
+        assert answers("/partner/v1/studio")[0] == 401
+    finally:
+        assert started.end() == 0, started.output.read_text()
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from html import unescape
 from uuid import UUID, uuid4
 
+import httpx2
 import pytest
 
 from studiogate.console.framework.paging import PER_PAGE
@@ -113,14 +114,20 @@ async def test_every_class_of_a_day_can_be_booked(console: Console, studio: Book
     assert found == classes
 
 
+def plain(page: httpx2.Response) -> str:
+    return texts(page).replace("\N{NO-BREAK SPACE}", " ")
+
+
 async def test_times_at_a_location_in_another_zone_name_it(console: Console, studio: BookingStudio) -> None:
     member, start = await studio.new_member(), (await studio.now() + timedelta(days=2)).replace(hour=15, minute=0)
     tokyo = await studio.add("locations", name="Shibuya", city="Tokyo", state="", timezone="Asia/Tokyo")
     at_home, elsewhere = await studio.new_class(start=start), await studio.new_class(start=start, location_id=tokyo)
     path = f"/console/members/{member}/book"
-    assert texts(await console.get(f"{path}?day={start.date()}")).count("Shibuya · JST") == 1
-    assert " JST" in texts(await console.get(f"{path}?class={elsewhere}"))
-    assert " JST" not in texts(await console.get(f"{path}?class={at_home}"))
+    assert plain(await console.get(f"{path}?day={start.date()}")).count("Shibuya JST") == 1
+    assert " JST" in plain(await console.get(f"{path}?class={elsewhere}"))
+    own = plain(await console.get(f"{path}?class={at_home}"))
+    assert " JST" not in own
+    assert re.search("10:00 EST|11:00 EDT", own)
 
 
 async def test_a_booking_can_move_to_every_class(console: Console, studio: BookingStudio) -> None:
@@ -194,7 +201,7 @@ async def test_a_running_membership_is_shown_however_many_came_after_it(
     path = f"/console/members/{member}"
     pages = [texts(await console.get(each)) for each in await _pages(console, path)]
     assert len(pages) == 3
-    assert all("7 of 7 credits left" in page for page in pages)
+    assert all("7 credits left" in page for page in pages)
     assert sorted(re.findall(r"Pack \d+\.", " ".join(pages))) == sorted(f"Pack {number}." for number in range(90))
     assert str(running) in (await console.get(f"{path}/credits")).text
 

@@ -128,7 +128,7 @@ async def test_cancel_one_booking(console: Console, studio: BookingStudio) -> No
     member = await studio.new_member(3)
     booking = await studio.booked(class_id, member)
     done = await console.post(f"/console/bookings/{booking['id']}/cancel", {"reason": "Asked by phone"})
-    assert "Booking cancelled. The credit was returned." in texts(await console.get(done.headers["location"]))
+    assert "is cancelled. No fee, the credit is returned." in texts(await console.get(done.headers["location"]))
     assert await studio.credits(member) == 3
     again = await console.post(f"/console/bookings/{booking['id']}/cancel")
     assert again.status_code == 409

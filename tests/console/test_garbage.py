@@ -25,9 +25,12 @@ TEMPLATES = [path.read_text() for path in Path(studiogate.console.__file__).pare
 NAMES = {name for text in SOURCES for name in re.findall(r'(?:form|query|lists)(?:\.get\(|\[)"(\w+)"', text)}
 NAMES |= {name for text in TEMPLATES for name in re.findall(r'\bname="(\w+)"', text)}
 NAMES |= {name for text in TEMPLATES for name in re.findall(r'forms\.(?:field|choice|check|hidden)\("(\w+)"', text)}
+NAMES |= {name for text in SOURCES for name in re.findall(r'\b(?:Input\(|input_of\(\s*\w+\[)"(\w+)"', text)}
 NAMES |= {"after", "seen"}
 NAMES -= {"csrf", "idempotency"}
 LONG = "x'" * 20_001
+# Of each value in an address or a form with a value for every name; the client takes addresses of 64 KiB.
+LONGEST = 18_000 // len(NAMES)
 GARBAGE = {
     "letters": "x",
     "nothing": "",
@@ -48,13 +51,22 @@ async def ids_of(console: Console) -> Mapping[str, UUID]:
     booking = await studio.booked(class_id, member)
     membership = await studio.row("bookings", booking["id"])
     other = await studio.new_member()
+    form = await studio.new_form()
+    price = {"product_id": studio.product, "amount": 5, "currency": "USD", "price_type": "one_time"}
     return {
+        "form_id": form,
+        "submission_id": await studio.submit(form, other),
         "member_id": member,
         "other_id": other,
         "class_id": class_id,
         "booking_id": UUID(booking["id"]),
         "membership_id": membership["membership_id"],
         "form": "cancel",  # a part of a page's name
+        "location_id": studio.location,
+        "room_id": studio.room,
+        "class_type_id": studio.class_type,
+        "product_id": studio.product,
+        "price_id": await studio.add("prices", **price),
     }
 
 
@@ -79,8 +91,9 @@ def encoded(text: str, longest: int) -> bytes:
 
 async def test_no_address_is_an_internal_error(console: Console) -> None:
     ids = await ids_of(console)
+    longest = 50_000 // (3 * len(NAMES))  # the client sends no address of more than 65,536 characters
     for route in [each for each in ROUTES if each.method == "GET"]:
-        queries = [{name: encoded(text, 150) for name in NAMES} for text in GARBAGE.values()]
+        queries = [{name: encoded(text, longest) for name in NAMES} for text in GARBAGE.values()]
         queries += [{name: b"x"} for name in queried(route)]
         for query in queries:
             answer = await console.get(f"{path_of(route, ids)}?{urlencode(query)}")
@@ -92,7 +105,7 @@ async def test_no_form_is_an_internal_error(console: Console) -> None:
     for route in [each for each in ROUTES if each.method == "POST"]:
         for kind, text in GARBAGE.items():
             # A form that works, as signing out elsewhere does, is as good as one that is refused.
-            form = {name: encoded(text, 150) for name in NAMES} | {"csrf": csrf, "idempotency": uuid4().hex}
+            form = {name: encoded(text, LONGEST) for name in NAMES} | {"csrf": csrf, "idempotency": uuid4().hex}
             answer = await console.client.post(path_of(route, ids), content=urlencode(form), headers=FORM)
             assert 200 <= answer.status_code < 500, (route.path, kind, answer.text[:500])
 

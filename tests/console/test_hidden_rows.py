@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -19,7 +20,7 @@ from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
 from tests.console.test_routes import TABLE
 from tests.support.console import ORIGIN, Console
-from tests.support.seed import seed_series, seed_studio
+from tests.support.seed import insert, issue_key, logged_request, seed_series, seed_studio
 from tests.support.staff_people import done
 
 pytestmark = pytest.mark.anyio
@@ -32,17 +33,44 @@ KINDS = {
     "booking_id": "booking",
     "entry_id": "waitlist",
     "purchase_id": "purchase",
+    "lead_id": "lead",
     "member_id": "member",
     "other_id": "member",
     "membership_id": "membership",
+    "form_id": "form",
     "submission_id": "submission",
     "upload_id": "upload",
     "session_id": "session",
     "account_id": "account",
+    "key": "key",
+    "request_id": "request",
+    "spot_id": "spot",
+    "location_id": "location",
+    "room_id": "room",
+    "class_type_id": "class_type",
+    "instructor_id": "instructor",
+    "product_id": "product",
+    "price_id": "price",
+    "event_id": "event",
+    "endpoint_id": "endpoint",
+    "delivery_id": "delivery",
 }
-AT_A_LOCATION = {"class", "series", "closure", "booking", "waitlist", "purchase"}
+AT_A_LOCATION = {
+    "class",
+    "series",
+    "closure",
+    "booking",
+    "waitlist",
+    "purchase",
+    "location",
+    "room",
+    "product",
+    "price",
+}
 # Sent with every form: valid values, so that as many forms as possible get as far as reading the row.
 FIELDS = {
+    "definition": "{}",
+    "revision": "0",
     "word": "erase",
     "reason": "A reason",
     "name": "A name",
@@ -107,7 +135,15 @@ async def other_studio(console: Console) -> Mapping[str, UUID]:
     await console.people.session(colleague)
     session = "select id from staff_sessions where account_id = $1"
     somebody_elses = await console.people.value(session, colleague.account_id)
-    return rows | {"upload": rows["submission"], "session": somebody_elses, "account": invited.account_id}
+    key: Any = (await issue_key(connection, studio)).split("_")[2]  # no uuid
+    return rows | {
+        "upload": rows["submission"],
+        "session": somebody_elses,
+        "account": invited.account_id,
+        "key": key,
+        "request": await logged_request(connection, studio.studio_id, key),
+        "spot": await insert(connection, "room_spots", studio_id=studio.studio_id, room_id=rows["room"], label="H1"),
+    }
 
 
 async def other_location(console: Console) -> Mapping[str, UUID]:
@@ -125,12 +161,19 @@ async def other_location(console: Console) -> Mapping[str, UUID]:
         "generated_until": days["last_date"],
     }
     purchase = {"product_key": "fee", "product_type": "fee", "status": "pending", "amount_total": 5, "currency": "USD"}
+    product = await studio.new_product(locations=(place,))
+    price = {"product_id": product, "amount": 5, "currency": "USD", "price_type": "one_time"}
     return {
+        "location": place,
+        "room": await studio.add("rooms", location_id=place, name="Attic", capacity=5),
+        "product": product,
+        "price": await studio.add("prices", **price),
         "class": class_id,
         "booking": UUID(booking["id"]),
         "waitlist": UUID((await studio.entry(waiting))["id"]),
         "series": await studio.add("class_series", title="Weekly", location_id=place, **days, **weekly),
         "closure": await studio.add("closures", reason="Closed", location_id=place, mode="skip", **days),
+        "lead": await studio.add("leads", email=f"{uuid4()}@example.com"),
         "purchase": await studio.add("purchases", member_id=UUID(booking["member_id"]), location_id=place, **purchase),
     }
 
@@ -224,4 +267,4 @@ async def test_the_rows_are_there(console: Console) -> None:
             status, _, _ = await answer(console, csrf, Asked(route, ids))
             if status == 200:
                 seen |= {KINDS[name] for name in names}
-    assert seen >= {"class", "series", "booking", "purchase"}
+    assert seen >= {"class", "series", "booking", "purchase", "location", "room", "product", "price"}

@@ -1,5 +1,6 @@
 """The list of members and its search, over HTTP."""
 
+import csv
 import gzip
 import re
 import unicodedata
@@ -8,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from studiogate.console.members import lists
 from studiogate.domain.staff import Role
 from tests.support.console import Console, texts
 from tests.support.statements import counted_statements
@@ -33,7 +35,7 @@ async def test_the_newest_members_with_their_membership(console: Console) -> Non
     shown = texts(page)
     assert shown.index("Wei Chen") < shown.index("Ada Moss")
     assert "ada@example.com" in shown
-    assert re.search(r"Ada Moss ada@example.com P active 7", shown)
+    assert re.search(r"Ada Moss ada@example.com P\xa0 active 7", shown)
 
 
 @pytest.mark.parametrize("text", ["mos", "ADA", "ada@ex", "0199", "moss ada", "(212) 555-0199", "gruber"])
@@ -172,3 +174,43 @@ async def test_a_desk_of_one_location_finds_every_member(console: Console) -> No
     assert str(ada) in (await desk.post("/console/members/search", {"text": "ada"})).text
     elsewhere = await desk.get(f"/console/members?location={console.studio.other_location}")
     assert "Ada Moss" in texts(elsewhere), "a location that is not theirs does not filter"
+
+
+async def test_the_list_is_a_file_with_its_filters(console: Console) -> None:
+    studio = console.studio
+    await studio.new_member(2, first_name="Ada", last_name="Moss", email="ada@example.com", phone="+12125550100")
+    await studio.new_member(membership=False, first_name="=HYPERLINK(1)", last_name="x", suspended=True)
+    page = await console.get("/console/members?status=suspended")
+    assert 'href="/console/members/export?status=suspended"' in page.text
+    assert "suspended members" in texts(await console.get("/console/members/export?status=suspended"))
+    whole = await console.post("/console/members/export", {})
+    assert whole.headers["content-type"] == "text/csv; charset=utf-8"
+    assert whole.headers["content-disposition"].startswith('attachment; filename="members.csv"')
+    rows = list(csv.DictReader(whole.content.decode("utf-8-sig").splitlines()))
+    assert [each["Name"] for each in rows] == ["'=HYPERLINK(1) x", "Ada Moss"]
+    ada = rows[1]
+    assert (ada["Email"], ada["Status"], ada["Credits left"]) == ("ada@example.com", "active", "2")
+    assert (ada["Phone"], ada["Suspended"], ada["Last visit"]) == ("+12125550100", "no", "")
+    part = await console.post("/console/members/export", {"status": "suspended"})
+    assert "Ada Moss" not in part.text
+    assert "HYPERLINK" in part.text
+    (first, second) = await studio.rows("audit_log", "action = 'member.export_list'")
+    assert first["actor_name"] == second["actor_name"]
+
+
+async def test_a_desk_of_one_location_takes_no_list(console: Console) -> None:
+    desk = await console.as_role(Role.FRONT_DESK, console.studio.location)
+    assert "/members/export" not in (await desk.get("/console/members")).text
+    for answer in (await desk.get("/console/members/export"), await desk.post("/console/members/export", {})):
+        assert answer.status_code == 403
+    assert await console.studio.rows("audit_log", "action = 'member.export_list'") == []
+
+
+async def test_a_file_of_many_pages_has_everybody_once(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists, "EXPORT_PAGE", 2)
+    for number in range(5):
+        await console.studio.new_member(first_name=f"N{number}")
+    for fields in ({}, {"status": "active"}):
+        answer = await console.post("/console/members/export", fields)
+        names = [each["Name"][:2] for each in csv.DictReader(answer.content.decode("utf-8-sig").splitlines())]
+        assert sorted(names) == ["N0", "N1", "N2", "N3", "N4"]

@@ -10,7 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.staff import Role
-from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import IncomingFile
 from tests.support.booking_studio import DAY
 from tests.support.console import ORIGIN, Console, texts
 from tests.support.week_pages import fields_of
@@ -132,10 +133,10 @@ async def upload(console: Console, member: UUID, filename: str, content: bytes) 
     studio = console.studio
     submission = await studio.submit(form := await studio.new_form(), member)
     folder = UploadFolder(Path(studio.api.app._runtime.settings.data_dir))
-    with IncomingFile(folder, studio.id) as incoming:
+    async with IncomingFile(folder, studio.id) as incoming:
         incoming.write(content)
         incoming.finish()
-        incoming.keep()
+        await incoming.keep()
     row = {"field_key": "f", "filename": filename, "content_type": "text/html", "stored_name": incoming.name}
     upload_id = await studio.add(
         "form_uploads", form_id=form, submission_id=submission, size=len(content), sha256=incoming.sha256, **row

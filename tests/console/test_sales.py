@@ -1,10 +1,13 @@
 """The screen Sales over HTTP: its lists and what is recorded about payments."""
 
+import csv
 import gzip
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
+from io import StringIO
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -62,6 +65,59 @@ async def test_mark_paid_and_failed(console: Console) -> None:
     refused = await console.post(f"{at}/failed", {"next": here})
     assert refused.status_code == 409
     assert 'data-code="invalid_transition"' in refused.text
+
+
+async def test_how_it_was_paid(console: Console) -> None:
+    """It is asked where a payment is recorded, can be corrected, and comes back with an undone mark."""
+    studio = console.studio
+    purchase = await bought(studio, await studio.new_member(membership=False), status="pending")
+    at, here = f"/console/sales/purchases/{purchase}", "/console/sales"
+    assert 'value="transfer"' in (await console.get(f"{at}/paid?next={here}")).text
+    assert (await console.post(f"{at}/paid", {"paid_by": "gold"})).status_code == 422
+    await console.post(f"{at}/paid", {"paid_by": "cash", "next": here})
+    assert "is marked as paid (cash)." in texts(await console.get(here))
+    await console.post(f"{at}/failed", {"next": here})
+    page = await console.get(here)
+    assert "Undo" in texts(page)
+    await console.post(f"{at}/paid", {"next": here})
+    assert (await studio.row("purchases", purchase))["paid_by"] == "cash"
+    await console.post(f"{at}/paid-by", {"paid_by": "card", "next": here})
+    page = await console.get(here)
+    assert "Noted: card." in texts(page)
+    assert 'name="paid_by" value="cash"' in page.text, "the undo names the way before"
+    drawer = texts(await console.get(at))
+    assert drawer.count("$30.00") == 4, "the amount, paid, returned, paid again"
+    assert "cash" not in drawer
+
+
+async def test_a_period_is_of_the_studios_days(console: Console) -> None:
+    studio = console.studio
+    member = await studio.new_member(membership=False)
+    for day, key in ((1, "before"), (2, "first"), (3, "last"), (4, "after")):
+        at = datetime(2026, 3, day, 23, 30, tzinfo=ZoneInfo("America/New_York"))
+        await bought(studio, member, product_key=f"{key}-towel", created_at=at)
+    await studio.sql("update studios set timezone = 'America/New_York' where studio_id = $1")
+    page = texts(await console.get("/console/sales?from=2026-03-02&to=2026-03-03"))
+    assert [each for each in ("before", "first", "last", "after") if f"{each}-towel" in page] == ["first", "last"]
+    assert "Nothing was sold that fits" in texts(await console.get("/console/sales?to=2026-02-01"))
+
+
+async def test_an_export_has_what_the_list_shows(console: Console) -> None:
+    """A name is never a formula, the audit log knows who took the file, and a limited person gets their location."""
+    studio = console.studio
+    member = await studio.new_member(membership=False, first_name="=HYPERLINK(1)", last_name="Moss")
+    await bought(studio, member, product_key="towel", location_id=studio.location, paid_by="cash")
+    await bought(studio, member, product_key="mat", status="failed", location_id=studio.other_location)
+    answer = await console.post("/console/sales/export", {"status": "completed"})
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    (line,) = csv.DictReader(StringIO(answer.text.removeprefix("\ufeff")))
+    assert line["member"] == "'=HYPERLINK(1) Moss"
+    assert (line["what"], line["amount"], line["status"], line["paid_by"]) == ("towel", "30", "paid", "cash")
+    assert len(await studio.rows("audit_log", "action = 'purchase.export'")) == 1
+    desk = await console.as_role(Role.FRONT_DESK, studio.other_location)
+    text = (await desk.post("/console/sales/export")).text
+    assert "mat" in text
+    assert "towel" not in text
 
 
 async def test_what_a_list_says_about_a_purchase(console: Console) -> None:
@@ -170,12 +226,14 @@ async def test_renewals_due(console: Console) -> None:
     )
     now = await studio.now()
     for days, name in ((3, "Soon"), (20, "Later"), (60, "Much")):
-        member = await studio.new_member(membership=False, first_name=name, last_name="Renewing")
+        phone = f"+1555010{days:04}"
+        member = await studio.new_member(membership=False, first_name=name, last_name="Renewing", phone=phone)
         end = now + timedelta(days=days)
         await studio.new_membership(member, None, auto_renew=True, current_period_end=end, price_id=price)
     text = texts(await console.get("/console/sales/renewals"))
     assert text.index("Soon Renewing") < text.index("Later Renewing")
     assert "Much Renewing" not in text
+    assert "Soon Renewing +15550100003" in text, "the number to call if the payment fails"
     assert "$99.00 / month" in text
     assert "Later Renewing" not in texts(await console.get("/console/sales/renewals?days=7"))
     assert "Much Renewing" in texts(await console.get("/console/sales/renewals?days=90"))

@@ -7,13 +7,16 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import httpx2
 import pytest
 from asyncpg.connection import LoggedQuery
 
 from studiogate.console import schedule
+from studiogate.console.framework import formats
 from studiogate.console.schedule.week import View, Week
 from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.staff import Role
+from studiogate.domain.time_format import time_format_of
 from studiogate.storage.console import Place
 from tests.support.console import Console, texts
 from tests.support.staff import events_of
@@ -82,7 +85,7 @@ async def test_days_with_23_and_25_hours_say_so(console: Console) -> None:
     await studio.new_class(start=utc(2027, 11, 7, 6, 30), title="Second", room_id=None)
     await studio.new_class(start=utc(2027, 11, 8, 4, 30), title="Evening", room_id=None)
     shown = texts(await week(console, date(2027, 11, 7)))
-    assert "Sun 7 Nov Clocks go back 01:30 EDT First" in shown
+    assert "Sun 7 Nov 2027 Clocks go back 01:30 EDT First" in shown
     assert "01:30 EST Second" in shown
     assert "23:30 Evening" in shown, "still Sunday"
     assert "Clocks go forward" in texts(await week(console, date(2027, 3, 14)))
@@ -155,18 +158,36 @@ async def test_a_class_is_created_at_its_local_time(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "proposed"),
+    ("now", "asked", "proposed"),
     [
-        (utc(2026, 11, 19, 3), date(2026, 11, 18)),
-        (utc(2026, 11, 23, 4, 59), date(2026, 11, 22)),
-        (utc(2026, 11, 23, 5), date(2026, 11, 16)),
-        (utc(2026, 11, 2), date(2026, 11, 16)),
+        (utc(2026, 11, 19, 3), None, "2026-11-18T22:30"),
+        (utc(2026, 11, 19, 4, 30), None, "2026-11-19T09:00"),
+        (utc(2026, 11, 18, 9), None, "2026-11-18T09:00"),
+        (utc(2026, 11, 18, 19, 12), None, "2026-11-18T14:30"),
+        (utc(2026, 11, 18, 19, 30), None, "2026-11-18T15:00"),
+        (utc(2026, 11, 18, 19, 12), date(2026, 11, 17), "2026-11-18T14:30"),
+        (utc(2026, 11, 18, 19, 12), date(2026, 11, 20), "2026-11-20T09:00"),
+        (utc(2026, 11, 2), None, "2026-11-16T09:00"),
+        (utc(2026, 12, 2, 18, 1), None, "2026-12-02T13:30"),
     ],
-    ids=["Wednesday evening there", "the last minute of the week", "the week after", "before the week"],
+    ids=["late", "after 23:30", "early", "full", "half", "a past day", "a day to come", "before", "a past week"],
 )
-def test_a_new_class_is_proposed_for_today(now: datetime, proposed: date) -> None:
-    place = Place(uuid4(), "Brooklyn", "America/New_York")
-    assert Week(place, week_of(date(2026, 11, 18)), View.TIME).proposed_day(now) == proposed
+def test_a_new_class_is_proposed_for_a_time_to_come(now: datetime, asked: date | None, proposed: str) -> None:
+    place, monday = Place(uuid4(), "Brooklyn", "America/New_York"), date(2026, 11, 16)
+    found = Week(place, week_of(monday), View.TIME, monday).proposed_start(now, asked)
+    assert found.isoformat(timespec="minutes") == proposed
+
+
+async def test_a_time_that_is_over_is_not_proposed_when_it_is_clicked(console: Console) -> None:
+    async def proposed(**query: str) -> str:
+        form = fields_of(await console.get(f"{WEEK}/classes/new", params=query), f"{WEEK}/classes")
+        return f"{form['date']}T{form['start']}"
+
+    yesterday = str(datetime.now(NEW_YORK).date() - timedelta(days=1))
+    assert await proposed(date=yesterday, start="10:00") > datetime.now(NEW_YORK).isoformat(timespec="minutes")[:16]
+    assert await proposed(date=str(day(1)), start="06:00") == f"{day(1)}T06:00"
+    typed = {"date": yesterday, "start": "10:00", "complete": "on"}
+    assert await proposed(**typed) == f"{yesterday}T10:00", "what somebody typed stays"
 
 
 async def test_the_form_of_a_new_class_has_a_day_that_is_not_over(console: Console) -> None:
@@ -211,7 +232,7 @@ async def test_a_clash_is_asked_before_the_class_is_created(console: Console) ->
     await class_on(studio, day(1), title="First")
     fields = form(day(1), location=str(studio.location), room_id=str(studio.room))
     check = await console.post(f"{WEEK}/classes/check", fields, htmx=True)
-    assert f"The room is also used by 'First' on {day(1):%a} {day(1).day} {day(1):%b}, 18:00." in texts(check)
+    assert f"The room is also used by 'First' on {formats.day(day(1))}, 18:00." in texts(check)
     asked = await console.post(f"{WEEK}/classes", fields)
     assert asked.status_code == 200
     assert "The room is also used by 'First'" in texts(asked)
@@ -276,3 +297,72 @@ def test_the_calendar_is_the_one_that_was_recorded() -> None:
     for name, digest in recorded.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
     assert (folder / "LICENSE").exists()
+
+
+async def test_a_class_past_midnight_goes_on_in_the_next_day_and_week(console: Console) -> None:
+    studio = console.studio
+    for weekday, hours, title in ((1, 3, "Overnight"), (6, 3, "Into Monday"), (3, 1, "To midnight")):
+        start = instant(day(1, weekday), 23)
+        await studio.new_class(start=start, length=60 * hours, title=title)
+    page = await week(console, day(1))
+    shown = texts(page)
+    assert "23:00 Overnight" in shown
+    assert "until 02:00 Overnight" in shown
+    assert "until 00:00" not in shown
+    assert "3 classes" in shown
+    assert shown.count("To midnight") == 1
+    following = texts(await week(console, day(2)))
+    assert "until 02:00 Into Monday" in following
+    assert "0 classes" in following, "it is counted where it begins"
+
+
+async def test_class_types_have_colours_that_stay_and_a_phone_shows_the_chosen_day(console: Console) -> None:
+    studio = console.studio
+    first = await studio.add("class_types", name="Zumba")
+    await class_on(studio, day(1), 9, title="Of a type", class_type_id=first)
+    await class_on(studio, day(1), 12, title="Of none", class_type_id=None)
+
+    async def colours() -> list[str]:
+        page = await console.get(f"{WEEK}?day={day(1, 2)}")
+        assert f'class="day chosen" data-date="{day(1, 2)}"' in page.text
+        return re.findall(r'<li class="k (c[1-8] )?', page.text)
+
+    before = await colours()
+    assert before[0]
+    assert before[1] == ""
+    await studio.add("class_types", name="Aerial")
+    assert await colours() == before
+
+
+# How times are written
+
+
+def plain(page: httpx2.Response) -> str:
+    return texts(page).replace("\N{NO-BREAK SPACE}", " ").replace("\N{EN DASH}", "-")
+
+
+async def test_a_studio_writes_times_as_it_has_chosen_or_as_its_country_does(console: Console) -> None:
+    studio = console.studio
+    made = await class_on(studio, day(1, 2), 19, title="Late")
+    usual = "update studios set hour_cycle = null, date_order = null where studio_id = $1"
+    await studio.api.connection.execute(usual, studio.id)
+    shown = plain(await week(console, day(1)))
+    on, this_year = day(1, 2), datetime.now(NEW_YORK).year
+    american = time_format_of(None, None, "US").day(on, this_year)
+    assert "7:00 PM Late" in shown
+    assert american in shown
+    drawer = plain(await console.fragment(path(made)))
+    assert f"{american}, 7:00-8:00 PM" in drawer
+    chosen = "update studios set hour_cycle = '24h', date_order = 'iso' where studio_id = $1"
+    await studio.api.connection.execute(chosen, studio.id)
+    assert f"{on:%a} {on}, 19:00-20:00" in plain(await console.fragment(path(made)))
+
+
+async def test_zones_are_named_where_locations_have_several(console: Console) -> None:
+    studio = console.studio
+    made = await class_on(studio, day(1, 2), 19, title="Late")
+    own = plain(await console.fragment(path(made)))
+    assert re.search(r"19:00-20:00 [A-Z]", own) is None
+    await studio.add("locations", name="Denver", city="", state="", timezone="America/Denver")
+    shown = plain(await console.fragment(path(made)))
+    assert re.search(r"19:00-20:00 E[SD]T", shown)

@@ -13,7 +13,7 @@ from studiogate.flows.schedule import series
 from studiogate.flows.schedule.rows import Given
 from tests.support.booking_studio import BookingStudio
 from tests.support.console import Console, texts
-from tests.support.week_pages import WEEK, class_on, day, fields_of, instant, week
+from tests.support.week_pages import NEW_YORK, WEEK, class_on, day, fields_of, instant, week
 
 pytestmark = pytest.mark.anyio
 SERIES, CLOSURES, COPY = f"{WEEK}/series", f"{WEEK}/closures", f"{WEEK}/copy"
@@ -142,6 +142,54 @@ async def test_only_this_class_leaves_its_series(console: Console) -> None:
     assert "changed by itself" in texts(await console.get(path))
 
 
+async def changed_and_undone(console: Console, class_id: UUID, **values: str) -> str:
+    """Change a class by its form, take that back, and return what the page says then."""
+    path = f"{WEEK}/classes/{class_id}"
+    fields = fields_of(await console.get(f"{path}/edit"), path)
+    changed = await console.post(path, {**fields, **values})
+    assert changed.status_code == 303
+    undo = fields_of(await console.get(changed.headers["location"]), path)
+    assert (await console.studio.row("classes", class_id))["detached"] is True
+    undone = await console.post(path, undo)
+    assert undone.status_code == 303
+    page = await console.get(undone.headers["location"])
+    assert f'<form method="post" action="{path}"' not in page.text, "there is nothing left to undo"
+    return texts(page)
+
+
+async def test_undoing_a_move_leads_the_class_back_into_its_series(console: Console) -> None:
+    studio = console.studio
+    series_id = await weekly(studio, room_id=str(studio.room))
+    first, second, *_ = await classes_of(studio, series_id)
+    assert "The move is undone." in await changed_and_undone(console, first["id"], date=str(day(1, 2)), start="07:15")
+    row = await studio.row("classes", first["id"])
+    assert (row["start_time"], row["detached"]) == (first["start_time"], False)
+    assert "The change is undone." in await changed_and_undone(console, second["id"], room_id="")
+    await studio.staff(series.change, series_id, series.SeriesChange({"capacity": 9}))
+    capacities = [each["capacity"] for each in await classes_of(studio, series_id)]
+    assert set(capacities) == {9}, "the classes follow their series"
+
+
+async def test_undoing_a_move_does_not_hide_another_change(console: Console) -> None:
+    """A class that had been changed by itself stays so, and so does one whose series has changed in between."""
+    studio = console.studio
+    series_id = await weekly(studio)
+    first, second, *_ = await classes_of(studio, series_id)
+    path = f"{WEEK}/classes/{first['id']}"
+    fields = fields_of(await console.get(f"{path}/edit"), path)
+    assert (await console.post(path, {**fields, "title": "Special"})).status_code == 303
+    await changed_and_undone(console, first["id"], start="07:15")
+    path = f"{WEEK}/classes/{second['id']}"
+    fields = fields_of(await console.get(f"{path}/edit"), path)
+    moved = await console.post(path, {**fields, "start": "07:15"})
+    undo = fields_of(await console.get(moved.headers["location"]), path)
+    await studio.staff(series.change, series_id, series.SeriesChange({"capacity": 9}))
+    assert (await console.post(path, undo)).status_code == 303
+    for each in (first, second):
+        row = await studio.row("classes", each["id"])
+        assert (row["start_time"], row["detached"], row["capacity"]) == (each["start_time"], True, 5)
+
+
 async def test_a_series_is_changed_from_a_date_and_ended(console: Console) -> None:
     studio = console.studio
     series_id = await weekly(studio)
@@ -186,7 +234,7 @@ async def test_a_closure_is_created_after_its_preview_and_removed(console: Conso
     studio = console.studio
     class_id = await class_on(studio, day(1, 2), title="Ride")
     await studio.booked(class_id, await studio.new_member())
-    page = await console.get(CLOSURES, params={"location": str(studio.location)})
+    page = await console.get(f"{CLOSURES}/new", params={"location": str(studio.location)})
     fields = {**fields_of(page, CLOSURES), "first_date": str(day(1, 2)), "last_date": str(day(1, 3))}
     asked = await console.post(CLOSURES, {**fields, "reason": "Flood"})
     shown = texts(asked)
@@ -206,9 +254,43 @@ async def test_a_closure_is_created_after_its_preview_and_removed(console: Conso
     assert "1 class and 1 booking cancelled." in texts(listed)
     assert "Closed: Flood" in texts(await week(console, day(1)))
     (closure,) = await studio.rows("closures")
-    removed = await console.post(f"{CLOSURES}/{closure['id']}/remove", {"location": str(studio.location)})
-    assert removed.status_code == 303
+    removal = f"{CLOSURES}/{closure['id']}/remove"
+    preview = texts(await console.get(removal))
+    assert f"{full_date(day(1, 2))} to {full_date(day(1, 3))}" in preview
+    assert "No class is created by it. Classes that the closure cancelled stay cancelled." in preview
+    assert (await console.post(removal)).headers["location"] == f"{CLOSURES}?location={studio.location}"
     assert await studio.rows("closures") == []
+
+
+async def test_removing_a_closure_creates_as_many_classes_as_its_preview_says(console: Console) -> None:
+    studio = console.studio
+    when = {"location": str(studio.location), "first_date": str(day(1)), "last_date": str(day(1, 6))}
+    await console.post(CLOSURES, {**when, "mode": "skip"})
+    (closure,) = await studio.rows("closures")
+    page = await console.get(f"{WEEK}/series/new", params={"location": str(studio.location)})
+    weekly = {"title": "Flow", "weekday_monday": "on", "weekday_friday": "on", "capacity": "5"}
+    fields = {**fields_of(page, SERIES), **weekly, "first_date": str(day(1)), "last_date": str(day(1, 6))}
+    assert (await console.post(SERIES, fields)).status_code == 303
+    assert await studio.rows("classes") == []
+    removal, elsewhere = f"{CLOSURES}/{closure['id']}/remove", f"{WEEK}?week={day(1)}"
+    assert "Series create 2 classes on these days." in texts(await console.get(removal))
+    assert await studio.rows("classes") == [], "the preview creates none"
+    removed = await console.post(removal, {"next": elsewhere})
+    assert removed.headers["location"] == elsewhere
+    assert len(await studio.rows("classes")) == 2
+    assert "The closure is removed. 2 classes of series created." in texts(await console.get(elsewhere))
+
+
+async def test_staff_of_one_location_do_not_open_all_of_them(console: Console) -> None:
+    studio = console.studio
+    days = {"first_date": day(1), "last_date": day(1), "mode": "skip"}
+    everywhere = await studio.add("closures", **days)
+    here = await studio.add("closures", **days, location_id=studio.location)
+    person = await console.as_role(Role.MANAGER, studio.location)
+    listed = await person.get(CLOSURES, params={"location": str(studio.location)})
+    assert f"/{here}/remove" in listed.text
+    assert f"/{everywhere}/remove" not in listed.text
+    assert (await person.get(f"{CLOSURES}/{everywhere}/remove")).status_code == 404
 
 
 async def test_a_closure_of_all_locations_shows_each_class_where_and_when_it_is(console: Console) -> None:
@@ -220,10 +302,10 @@ async def test_a_closure_of_all_locations_shows_each_class_where_and_when_it_is(
     await class_on(studio, day(1, 2), title="Flow", location_id=studio.other_location, room_id=None)
     fields = {"location": str(studio.location), "first_date": str(day(1, 2)), "last_date": str(day(1, 2))}
     own = texts(await console.post(CLOSURES, {**fields, "mode": "cancel"}))
-    assert "18:00 Ride 0 bookings" in own
+    assert re.search(r"18:00\sE[SD]T Ride 0 bookings", own)
     shown = texts(await console.post(CLOSURES, {**fields, "mode": "cancel", "everywhere": "on"}))
-    assert "18:00 Ride Brooklyn 0 bookings" in shown
-    assert "16:00 Flow Denver 0 bookings" in shown
+    assert re.search(r"18:00\sE[SD]T Ride Brooklyn 0 bookings", shown)
+    assert re.search(r"16:00\sM[SD]T Flow Denver 0 bookings", shown)
 
 
 async def test_a_closure_without_classes_is_made_at_once_and_can_be_undone(console: Console) -> None:
@@ -233,7 +315,22 @@ async def test_a_closure_without_classes_is_made_at_once_and_can_be_undone(conso
     (closure,) = await studio.rows("closures")
     undo = f"{CLOSURES}/{closure['id']}/remove"
     assert undo in (await console.get(done.headers["location"])).text
-    assert (await console.post(undo, {"location": str(studio.location)})).status_code == 303
+    assert (await console.post(undo, {"next": CLOSURES})).headers["location"] == CLOSURES
+
+
+async def test_a_closure_cancels_what_its_preview_counted_and_waiting_members_apart(console: Console) -> None:
+    studio = console.studio
+    class_id, _ = await studio.full_class(capacity=2, minutes=60 * 24 * 9)
+    for _ in range(3):
+        await studio.waits(class_id, await studio.new_member())
+    on = (await studio.row("classes", class_id))["start_time"].astimezone(NEW_YORK).date()
+    fields = {"location": str(studio.location), "first_date": str(on), "last_date": str(on), "mode": "cancel"}
+    asked = texts(await console.post(CLOSURES, fields))
+    assert "1 class will be cancelled. 2 bookings will be cancelled free of charge" in asked
+    assert "3 members will be taken off the waitlist." in asked
+    done = await console.post(CLOSURES, {**fields, "confirmed": "on"})
+    text = "The days are closed: 1 class and 2 bookings cancelled, 3 members taken off the waitlist."
+    assert text in texts(await console.get(done.headers["location"]))
 
 
 async def test_wrong_days_are_refused_and_kept(console: Console) -> None:

@@ -12,8 +12,6 @@ import pytest
 from studiogate import clock, settings
 from studiogate.console.app import ConsoleApp
 from studiogate.console.set_up.first_studio import slug_of
-from studiogate.domain.access import Scope
-from studiogate.domain.keys import GIVING_NEEDS
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.second_factor import new_totp_secret
 from studiogate.flows.staff.set_up import set_up_path
@@ -46,11 +44,6 @@ def hidden(text: str, action: str) -> dict[str, str]:
     """The hidden fields of the form with this action."""
     form = text[text.index(f'action="{action}"') :].partition("</form>")[0]
     return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
-
-
-def ticked(text: str) -> set[str]:
-    """The scopes that a page proposes for a new key."""
-    return set(re.findall(r'name="scopes" type="checkbox" value="([^"]*)" checked', text))
 
 
 async def test_the_link_creates_the_first_studio_and_signs_its_owner_in(
@@ -113,38 +106,68 @@ def test_a_slug_is_made_from_the_name(name: str, slug: str) -> None:
     assert slug_of(name) == slug
 
 
-async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> None:
-    answer = await console.post("/console/welcome/invite", {"email": "noor@example.com", "role": "front_desk"})
-    assert answer.status_code == 303
-    assert "noor@example.com is invited." in texts(await console.get("/console/welcome"))
-    again = await console.post("/console/welcome/invite", {"email": "noor", "role": "manager"})
-    assert again.status_code == 422
-    assert 'value="noor"' in again.text
-    assert ticked(again.text) == set(Scope), "the other form stays as it was"
-    made = await console.post("/console/welcome/key", {"name": "CityPass", "scopes": ["studio:read", "nonsense"]})
-    found = re.search(r"<code>(sgk_[A-Za-z0-9_]+)</code>", made.text)
-    assert found is not None
-    assert f"curl -H 'X-Service-Key: …' {ORIGIN}/partner/v1/studio" in texts(made)
-    response = await console.studio.api.get("/studio", found[1])
-    assert response.status_code == 200
-    assert (await console.studio.api.get("/members", found[1])).status_code == 403
-    assert "sgk_" not in (await console.get("/console/welcome")).text
-    none = await console.post("/console/welcome/key", {"name": ""})
-    assert (none.status_code, ticked(none.text)) == (422, set())
-    two = await console.post("/console/welcome/key", {"name": "", "scopes": ["studio:read", "members:read"]})
-    assert (two.status_code, ticked(two.text)) == (422, {"studio:read", "members:read"})
-    entries = await console.studio.rows("audit_log", "action = 'key.create'")
-    assert len(entries) == 1
+def steps(text: str) -> dict[str, str]:
+    """The steps of the page by title: done, skipped or open."""
+    found = re.findall(r'<li class="step.*?</li>', text, re.DOTALL)
+    titles = [re.sub("<[^>]*>", "", each.partition("<h2>")[2].partition("</h2>")[0]) for each in found]
+    states = ["done" if "Done:" in each else "skipped" if "Skipped." in each else "open" for each in found]
+    return dict(zip(titles, states, strict=True))
 
 
-async def test_a_key_may_do_no_more_than_the_person_who_makes_it(console: Console) -> None:
-    """A developer sees no people's data, also not by a key of their own making."""
-    path, developer = "/console/welcome/key", await console.as_role(Role.DEVELOPER)
-    for scope in GIVING_NEEDS:
-        assert (await developer.post(path, {"name": "Mine", "scopes": ["studio:read", scope]})).status_code == 403
-    harmless = [each.value for each in Scope if each not in GIVING_NEEDS]
-    made = await developer.post(path, {"name": "Events", "scopes": harmless})
-    assert made.status_code == 200
-    assert (await console.post(path, {"name": "All", "scopes": [each.value for each in Scope]})).status_code == 200
-    rows = await console.studio.rows("credentials", "name in ('Mine', 'Events', 'All') order by name")
-    assert [each["name"] for each in rows] == ["All", "Events"]
+async def test_the_steps_know_what_is_done(
+    empty: tuple[Runtime, httpx2.AsyncClient], connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    runtime, client = empty
+    await client.post(set_up_path(runtime.sealer, clock.now()), data=FORM, headers={"Origin": ORIGIN})
+    found = steps((await client.get("/console/welcome")).text)
+    assert set(found.values()) == {"open"}
+    assert "Next: " in texts(await client.get("/console/today"))
+    studio = await connection.fetchval("select studio_id from studios")
+    await connection.execute("update studios set policy = '{\"allow_overlapping\": true}'")
+    columns = "(studio_id, id, title, start_time, end_time, capacity)"
+    await connection.execute(
+        f"insert into classes {columns} values ($1, gen_random_uuid(), 'Flow', now(), now() + interval '1 hour', 5)",
+        studio,
+    )
+    after = steps((await client.get("/console/welcome")).text)
+    assert {title for title, state in after.items() if state == "done"} == {
+        "Look over the rules",
+        "Plan the first class",
+    }
+    assert set(after) == set(found)
+
+
+async def test_steps_are_skipped_and_dismissed_and_come_back(console: Console) -> None:
+    open_steps = [
+        title for title, state in steps((await console.get("/console/welcome")).text).items() if state == "open"
+    ]
+    assert "Invite colleagues" in open_steps
+    await console.post("/console/welcome/skip", {"step": "colleagues"})
+    page = await console.get("/console/welcome")
+    assert steps(page.text)["Invite colleagues"] == "skipped"
+    await console.post("/console/welcome/skip", {"step": "colleagues", "state": "open"})
+    assert steps((await console.get("/console/welcome")).text)["Invite colleagues"] == "open"
+    assert "All steps" in texts(await console.get("/console/today"))
+    dismissed = await console.post("/console/welcome/skip", {"step": "all"})
+    assert dismissed.headers["location"] == "/console/today"
+    assert "All steps" not in texts(await console.get("/console/today"))
+    await console.post("/console/welcome/skip", {"step": "all", "state": "open"})
+    assert "All steps" in texts(await console.get("/console/today"))
+    assert (await console.post("/console/welcome/skip", {"step": "nonsense"})).status_code == 404
+    console.client.cookies.set("studiogate_steps", "0" * 32 + ".all", domain="console.test", path="/console")
+    assert "All steps" in texts(await console.get("/console/today")), "skipped for another studio"
+
+
+async def test_the_first_booking_ends_the_steps_on_today(console: Console) -> None:
+    assert "All steps" in texts(await console.get("/console/today"))
+    await console.studio.booked(await console.studio.new_class(), await console.studio.new_member())
+    assert "All steps" not in texts(await console.get("/console/today"))
+    assert "The first booking is there" in texts(await console.get("/console/welcome"))
+
+
+async def test_others_see_no_steps(console: Console) -> None:
+    desk = await console.as_role(Role.FRONT_DESK)
+    assert "All steps" not in texts(await desk.get("/console/today"))
+    manager = await console.as_role(Role.MANAGER)
+    found = steps((await manager.get("/console/welcome")).text)
+    assert not {"Invite colleagues", "Make a key for a partner"} & set(found), "not theirs to do"

@@ -223,7 +223,7 @@ async def test_promote_by_hand(console: Console, studio: BookingStudio) -> None:
     assert done.status_code == 303
     assert await studio.status(waits) == "confirmed"
     after = texts(await console.get(done.headers["location"]))
-    assert "Promoted from the waitlist." in after
+    assert "Promoted Noor Haddad from the waitlist." in after
     assert "Noor Haddad promoted · Sam ·" in after
 
 
@@ -326,3 +326,40 @@ async def test_check_in_is_offered_once_it_opens(
     page = (await console.get(f"/console/classes/{class_id}")).text
     assert ('value="checked_in"' in page) is offered
     assert 'value="no_show"' not in page
+
+
+async def test_today_opens_the_next_class_shortly_before_it(console: Console, studio: BookingStudio) -> None:
+    now_on, later = await studio.new_class(-30, title="On"), await studio.new_class(15, title="Next")
+    page = (await console.get(await today(studio, later))).text
+    assert f'data-url="?class={later}"' in page
+    await studio.move(later, 25)
+    if await today(studio, later) == await today(studio, now_on):
+        page = (await console.get(await today(studio, later))).text
+        assert f'data-url="?class={now_on}"' in page
+        assert re.search(rf'href="\?class={later}" data-class-link aria-label="The class after"', page)
+
+
+async def test_what_is_over_is_folded_while_something_is_ahead(console: Console, studio: BookingStudio) -> None:
+    over, later = await studio.new_class(-90, title="Over"), await studio.new_class(15, title="Next")
+    if await today(studio, later) != await today(studio, over):
+        return
+    page = (await console.get(await today(studio, later))).text
+    folded = page.partition('<details class="over">')[2].partition("</details>")[0]
+    assert "1 class is over" in folded
+    assert f"class={over}" in folded
+    assert f"class={later}" not in folded
+    opened = (await console.get(await today(studio, later, **{"class": str(over)}))).text
+    assert '<details class="over" open>' in opened
+
+
+async def test_a_check_in_for_a_later_class_is_no_visit_yet(console: Console, studio: BookingStudio) -> None:
+    class_id, booking = await booked_now(studio)
+    await console.post(f"/console/bookings/{booking}/attendance", {"mark": "checked_in"})
+    member = (await studio.row("bookings", UUID(booking)))["member_id"]
+    page = texts(await console.get(f"/console/members/{member}"))
+    assert "Last visit not yet" in page
+    assert "Nothing is booked." not in page
+    await studio.move(class_id, -1)
+    page = texts(await console.get(f"/console/members/{member}"))
+    assert "Last visit not yet" not in page
+    assert "Nothing is booked." in page

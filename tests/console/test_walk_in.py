@@ -43,6 +43,57 @@ async def test_find_a_member(console: Console, studio: BookingStudio) -> None:
     assert "Nobody is found for “zzz”" in texts(await console.post(f"{path}/find", {"q": "zzz"}))
 
 
+async def test_what_was_typed_is_the_new_members(console: Console, studio: BookingStudio) -> None:
+    path = f"/console/classes/{await studio.new_class(HOUR)}/walk-in/find"
+    given = {"Ada van Moss": ("Ada", "van Moss"), "ada@x.example": ("ada@x.example",), "+1 (212) 0": ("+1 (212) 0",)}
+    for text, values in given.items():
+        page = (await console.post(path, {"q": text})).text.partition('class="new-member"')[2]
+        assert re.findall(r'<input id="f-[a-z_]+"[^>]* value="([^"]+)"', page) == list(values)
+    part = await console.post(path, {"q": '"><b'}, htmx=True)
+    assert "<b" not in part.text.replace("<button", "")
+
+
+async def test_what_is_sold_here_most_comes_first(console: Console, studio: BookingStudio) -> None:
+    class_id, member = await studio.new_class(30), await studio.new_member(membership=False)
+    elsewhere = await studio.add("locations", name="Annex", city="Denver", state="CO", timezone="America/Denver")
+    await studio.change("products", studio.product, active=False)
+    for number, (key, sold_here, sold_there) in enumerate((("rare", 0, 3), ("often", 2, 0), ("some", 1, 0))):
+        offer = await offered(studio, key=key, name=key, credits_granted=number + 1)
+        for place, times in ((studio.location, sold_here), (elsewhere, sold_there)):
+            for _ in range(times):
+                bought = {"member_id": member, "product_id": UUID(offer.partition(":")[0]), "location_id": place}
+                await studio.add("purchases", product_key=key, product_type="package", **bought)
+    free = await offered(studio, key="free", name="free", product_type="membership", credits_granted=8)
+    staff = await offered(studio, key="staff", name="staff pass", client_visible=False)
+    for _ in range(5):
+        bought = {"member_id": member, "product_id": UUID(staff.partition(":")[0]), "location_id": studio.location}
+        await studio.add("purchases", product_key="staff", product_type="package", **bought)
+    free_price, free_product = free.partition(":")[2], UUID(free.partition(":")[0])
+    await studio.change("prices", UUID(free_price), amount=0, price_type="recurring", interval="month")
+    yearly = {"amount": 90, "currency": "USD", "price_type": "recurring", "interval": "year"}
+    await studio.add("prices", product_id=free_product, **yearly)
+    page = texts(await console.get(f"/console/classes/{class_id}/walk-in?member={member}"))
+    names = re.findall(r"(rare|often|some|free|staff pass) (?:[0-9]+ credits?|(?:month|year)ly, 8 credits a \w+)", page)
+    assert names == ["often", "some", "free", "rare", "staff pass", "free"]
+    assert "free yearly, 8 credits a year $90.00 / year" in page
+    assert "free monthly, 8 credits a month $0.00 / month" in page
+
+
+async def test_a_sale_is_at_the_location_that_pages_were_opened_for(console: Console, studio: BookingStudio) -> None:
+    annex = await studio.add("locations", name="Annex", city="Denver", state="CO", timezone="America/Denver")
+    member = await studio.new_member(membership=False)
+    await offered(studio)
+    chosen = r'<option value="([0-9a-f-]{36})" selected>'
+    sell = f"/console/members/{member}/sell"
+    first = re.findall(chosen, (await console.get(sell)).text)
+    assert len(first) == 1
+    for place in (annex, studio.location):
+        await console.get(f"/console/members?location={place}")
+        assert re.findall(chosen, (await console.get(sell)).text) == [str(place)]
+    await console.get(f"/console/members?location={member}")
+    assert re.findall(chosen, (await console.get(sell)).text) == [str(studio.location)], "an unknown one"
+
+
 async def test_book_and_check_in(console: Console, studio: BookingStudio) -> None:
     desk = await console.as_role(Role.FRONT_DESK)
     class_id, member = await studio.new_class(30), await studio.new_member()
@@ -150,8 +201,11 @@ async def test_refusals_have_the_apis_texts_and_their_buttons(console: Console, 
 async def test_a_full_class_takes_a_place_on_the_waitlist(console: Console, studio: BookingStudio) -> None:
     class_id, _ = await studio.full_class(5 * HOUR)
     member = await studio.new_member()
-    page = texts(await console.get(f"/console/classes/{class_id}/walk-in?member={member}"))
+    drawer = await console.get(f"/console/classes/{class_id}/walk-in?member={member}")
+    page = texts(drawer)
     assert "Join the waitlist" in page
+    assert re.search('name="waitlist"[^>]*checked', drawer.text)
+    assert not re.search('name="check_in"[^>]*checked', drawer.text), "who waits is not here yet"
     done = await console.post(f"/console/classes/{class_id}/walk-in", {"member": str(member), "waitlist": "on"})
     assert "On the waitlist, place 1." in texts(await console.get(done.headers["location"]))
 
@@ -270,7 +324,7 @@ async def test_the_search_reads_along_indexes(console: Console, studio: BookingS
     class_id = await studio.new_class(HOUR)
     member = await studio.new_member(first_name="Tomas", last_name="Ortega")
     path = f"/console/classes/{class_id}/walk-in/find"
-    for text, is_found in (("orteg", True), ("rtega", False), (str(member), True)):
+    for text, is_found in (("orteg", True), ("tega", False), (str(member), True)):
         assert ("Tomas Ortega" in texts(await console.post(path, {"q": text}))) is is_found, text
     await studio.staff(erase.erase, member)
     for text in ("orteg", str(member)):

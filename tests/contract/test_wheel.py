@@ -1,4 +1,5 @@
-"""The wheel works without the checkout: everything that the package needs at run time is inside it."""
+"""The wheel works without the checkout and without PostgreSQL: everything else that it needs at run time is inside it
+or locked in requirements/service.txt."""
 
 import json
 import os
@@ -6,11 +7,15 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.markers import Marker
+
+from requirements import audit
+from requirements.audit import Locked
 
 ROOT = Path(__file__).parents[2]
 LOOK = """
@@ -25,27 +30,43 @@ print(json.dumps({"file": studiogate.__file__, "paths": paths, "guides": len(gui
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel and unpack it, as an installer would."""
-    folder = tmp_path_factory.mktemp("wheel")
-    (built,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
-    with zipfile.ZipFile(built) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("wheel")), versions=["standard"])
+    return Path(built)
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path) -> Path:
+    """An environment with the wheel and with exactly the packages that requirements/service.txt locks."""
+    site = wheel.parent / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    for each in audit.requirements((ROOT / "requirements/service.txt").read_text()):
+        if isinstance(each, Locked) and (each.marker is None or Marker(each.marker).evaluate()):
+            files = distribution(each.name).files or []
+            for part in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+                if not (site / part).exists():
+                    (site / part).symlink_to(str(distribution(each.name).locate_file(part)))
+    return site
 
 
 def run(unpacked: Path, *arguments: str, **environment: str) -> str:
+    done = tried(unpacked, *arguments, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def tried(unpacked: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python with the packages of that environment and with no others."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STUDIOGATE_")}
-    done = subprocess.run(
-        [sys.executable, *arguments],
+    return subprocess.run(
+        [sys.executable, "-S", *arguments],
         env={**inherited, "PYTHONPATH": str(unpacked), **environment},
         cwd=unpacked.parent,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_package_is_complete(unpacked: Path) -> None:
@@ -55,6 +76,21 @@ def test_the_package_is_complete(unpacked: Path) -> None:
     assert found["guides"] >= 20
     assert found["pictures"]
     assert all(found["pictures"])
+
+
+def test_it_is_the_same_file_when_it_is_built_again(wheel: Path, tmp_path: Path) -> None:
+    (again,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    assert Path(again).read_bytes() == wheel.read_bytes()
+
+
+def test_it_brings_no_postgresql(wheel: Path, unpacked: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        assert not [name for name in archive.namelist() if "pgserver" in name]
+    refused = tried(unpacked, "-m", "studiogate", "migrate", "--data", str(tmp_path / "data"))
+    assert refused.returncode == 1
+    assert "install `studiogate[embedded]`" in refused.stderr
+    assert "STUDIOGATE_DATABASE_URL" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_the_command_knows_its_version(unpacked: Path) -> None:

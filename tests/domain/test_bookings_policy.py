@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings.policy import POLICY_MEMBERS, LateFee, Policy, policy_faults, resolve_policy
+from studiogate.domain.bookings.policy import FROZEN_MEMBERS, LateFee, Policy, policy_faults, resolve_policy
 from tests.support.booking_facts import NOW, START, without_deadline
 
 FORM = "0b6a1b0e-1f1d-4b0e-9a51-6f7f3f0f5a11"
@@ -58,7 +58,7 @@ overrides = st.none() | st.fixed_dictionaries({}, optional=VALID_MEMBERS)
 
 def test_the_members_and_defaults_are_the_contracts() -> None:
     assert Policy().as_json() == CONTRACT_DEFAULTS
-    assert list(Policy().as_json()) == list(POLICY_MEMBERS) == list(CONTRACT_DEFAULTS)
+    assert list(Policy().as_json()) == list(FROZEN_MEMBERS) == list(CONTRACT_DEFAULTS)
     assert resolve_policy(None, None, None, None) == Policy()
 
 
@@ -216,7 +216,7 @@ json_values = st.recursive(
 
 
 @without_deadline
-@given(st.dictionaries(st.sampled_from(POLICY_MEMBERS) | st.text(max_size=5), json_values, max_size=5))
+@given(st.dictionaries(st.sampled_from(FROZEN_MEMBERS) | st.text(max_size=5), json_values, max_size=5))
 def test_what_has_no_faults_resolves_and_nothing_raises(override: dict[str, Any]) -> None:
     if not policy_faults(override):
         policy = resolve_policy(override)

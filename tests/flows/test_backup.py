@@ -17,7 +17,7 @@ from studiogate.domain.logos import Logo
 from studiogate.flows import backup
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.storage import backup as rows
-from studiogate.storage.backup_archive import DamagedBackupError
+from studiogate.storage.backup_archive import DamagedBackupError, verify
 from studiogate.storage.db import migrate
 from studiogate.storage.studio import write_logo
 from studiogate.storage.upload_folder import UploadFolder
@@ -83,12 +83,18 @@ async def empty(new_empty_database: Callable[[], str]) -> AsyncIterator[Connecti
 
 
 async def restored(connection: Connection, folder: Path, archive: bytes) -> Content:
-    return await backup.restore(connection, Target(UploadFolder(folder)), io.BytesIO(archive), silent)
+    """Restore a backup. The rows name the new place of their files, and then none, as they did before."""
+    content = await backup.restore(connection, Target(UploadFolder(folder)), io.BytesIO(archive), silent)
+    places = await connection.fetch("select place from form_uploads union select place from pictures")
+    assert {row["place"] for row in places if row["place"]} <= {UploadFolder(folder).place}
+    for table in ("form_uploads", "pictures"):
+        await connection.execute(f"update {table} set place = null")
+    return content
 
 
 async def test_everything_comes_back(full: Installation, empty: Connection, tmp_path: Path) -> None:
     content, archive = await backed_up(full)
-    assert (content.uploads, content.missing) == (4, [])
+    assert (content.uploads, content.missing) == (4, {})
     back = await restored(empty, tmp_path / "new", archive)
     assert (back.tables, back.uploads, back.secrets) == (content.tables, 4, SECRETS)
     assert await every_row(empty) == await every_row(full.connection)
@@ -107,20 +113,19 @@ async def test_pictures_come_back(full: Installation, empty: Connection, tmp_pat
     name = f"{'0' * 32}.jpg"
     studio = await full.connection.fetchval("select studio_id from studios order by slug limit 1")
     await full.connection.execute("update instructors set picture = $2 where studio_id = $1", studio, name)
-    full.folder.store(studio, name, b"picture")
-    full.folder.keep(studio, name)
+    full.folder.put(studio, name, io.BytesIO(b"picture"))
     content, archive = await backed_up(full)
-    assert (content.uploads, content.missing) == (5, [])
+    assert (content.uploads, content.missing) == (5, {})
     await restored(empty, tmp_path / "new", archive)
     assert UploadFolder(tmp_path / "new").kept(studio, name).read_bytes() == b"picture"
     full.folder.remove(studio, name)
-    assert (await backed_up(full))[0].missing == [f"{studio}/{name}"]
+    assert (await backed_up(full))[0].missing == {f"{studio}/{name}": None}
 
 
 async def test_every_table_is_in_it(connection: Connection) -> None:
     found = {table.name for table in await rows.tables(connection)}
     statement = "select array_agg(tablename::text) from pg_tables where schemaname = 'public'"
-    assert found == set(await connection.fetchval(statement)) - {rows.MIGRATIONS}
+    assert found == set(await connection.fetchval(statement)) - {migrate.FIRST_TABLE, migrate.SECOND_TABLE}
 
 
 async def test_a_row_that_went_with_its_file_meanwhile_is_left_out(
@@ -138,7 +143,7 @@ async def test_a_row_that_went_with_its_file_meanwhile_is_left_out(
     monkeypatch.setattr(rows, "uploads", removed_after_the_look)
     content, archive = await backed_up(full)
     monkeypatch.undo()
-    assert (content.uploads, content.missing) == (3, [])
+    assert (content.uploads, content.missing) == (3, {})
     await restored(empty, tmp_path / "new", archive)
     assert len(await rows.uploads(empty)) == 3
 
@@ -147,7 +152,7 @@ async def test_a_lost_file_is_named_and_its_row_kept(full: Installation, empty: 
     lost = (await rows.uploads(full.connection))[0]
     full.folder.remove(lost.studio_id, lost.stored_name)
     content, archive = await backed_up(full)
-    assert content.missing == [f"{lost.studio_id}/{lost.stored_name}"]
+    assert content.missing == {f"{lost.studio_id}/{lost.stored_name}": None}
     await restored(empty, tmp_path / "new", archive)
     assert len(await rows.uploads(empty)) == 4
 
@@ -268,6 +273,13 @@ async def test_a_damaged_backup_loads_nothing(
     assert await rows.table_count(empty) == 0
     assert list(tmp_path.joinpath("new", "uploads").rglob("*")) == []
     await restored(empty, tmp_path / "new", archive)
+
+
+async def test_a_byte_changed_within_a_name_is_a_change(full: Installation) -> None:
+    """As the command reports it, whichever byte it is."""
+    _, archive = await backed_up(full)
+    with pytest.raises(DamagedBackupError, match=r"^it was changed after it was written: 'tab1es/"):
+        verify(io.BytesIO(rewritten(archive, lambda n, c: (n.replace("tables/", "tab1es/"), c))))
 
 
 async def test_a_backup_of_an_earlier_schema_is_migrated(

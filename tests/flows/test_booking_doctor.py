@@ -371,6 +371,14 @@ async def a_log_that_ends_before_its_head(s: BookingStudio) -> None:
     )
 
 
+@plants("payments")
+async def a_payment_that_nobody_made(s: BookingStudio) -> None:
+    member = await s.new_member(membership=False)
+    line = {"product_key": "towel", "product_type": "retail", "amount_total": 5, "currency": "USD"}
+    purchase = await s.add("purchases", member_id=member, status="completed", **line)
+    await s.sql("update purchase_payments set amount = 6 where studio_id = $1 and purchase_id = $2", purchase)
+
+
 CASES = [(promise, plant) for promise, planted in PLANTS.items() for plant in planted]
 
 

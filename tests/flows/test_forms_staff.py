@@ -110,7 +110,7 @@ async def test_files(studio: BookingStudio) -> None:
         stored_name="0" * 32,
         submission_id=submission,
     )
-    assert await did(studio, flow.files, submission) == [StoredFile("a.pdf", "application/pdf", 3, "0" * 32)]
+    assert await did(studio, flow.files, submission) == [StoredFile("a.pdf", "application/pdf", 3, "0" * 32, None)]
     assert [each["action"] for each in await entries(studio)] == ["submission.files"] * 2
     assert (await refused(studio, flow.files, uuid4())).code is Code.NOT_FOUND
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from io import BytesIO
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -56,7 +57,7 @@ async def findings(studio: BookingStudio, folder: UploadFolder) -> list[str]:
     """Return the files of the studio that are missing, as the doctor finds them."""
     connection, access = studio.api.connection, person(studio)
     names = await uploads.page_of_files(connection, access, "", 100)
-    return await doctor.missing_files(connection, access, folder, names)
+    return [file.name for file in await doctor.missing_files(connection, access, folder, names)]
 
 
 async def sweep(studio: BookingStudio, folder: UploadFolder) -> int:
@@ -186,7 +187,7 @@ async def test_a_picture_is_removed_a_day_after_its_last_use(studio: BookingStud
 async def test_a_file_whose_writer_died_is_settled(studio: BookingStudio, folder: UploadFolder) -> None:
     """Before the commit nothing refers to it; afterwards it only has to be moved."""
     picture = named(b"of nobody")
-    folder.store(studio.id, *picture)
+    folder.receive(studio.id, picture.name, BytesIO(picture.content))
     name = await upload(studio, folder, class_type_of(studio), drawn())
     folder.kept(studio.id, name).replace(folder.incoming(studio.id, name))
     assert (await ask(hosted(studio, folder), "GET", f"//media/{studio.id}/{name}")).status == 200

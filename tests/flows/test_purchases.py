@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.fields.catalog import PaidBy, PurchaseStatus
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.flows import purchases as flow
@@ -110,6 +110,42 @@ async def test_a_sale_that_is_not_paid(studio: BookingStudio) -> None:
     assert (await studio.refused(await studio.new_class(), member))["code"] == "no_active_membership"
     await run(studio, flow.mark, done.purchase_id, PurchaseStatus.COMPLETED)
     assert (await studio.row("memberships", done.membership_id))["status"] == "active"
+
+
+async def payments(studio: BookingStudio, purchase: UUID) -> list[tuple[int, str | None]]:
+    rows = await studio.rows("purchase_payments", f"purchase_id = '{purchase}' order by received_at, amount desc")
+    return [(int(each["amount"]), each["paid_by"]) for each in rows]
+
+
+async def test_what_was_paid_and_how(studio: BookingStudio) -> None:
+    """Each payment and each return is a line of its own, of the way in which it was made."""
+    purchase = await new_purchase(studio, status="pending")
+    assert await payments(studio, purchase) == []
+    await run(studio, flow.mark, purchase, PurchaseStatus.COMPLETED, PaidBy.CASH)
+    assert (await wire(studio, purchase))["paid_by"] == "cash"
+    await run(studio, flow.mark, purchase, PurchaseStatus.FAILED)
+    assert (await wire(studio, purchase))["paid_by"] == "cash"
+    assert await payments(studio, purchase) == [(20, "cash"), (-20, "cash")]
+    await run(studio, flow.mark, purchase, PurchaseStatus.COMPLETED, PaidBy.CARD)
+    assert await payments(studio, purchase) == [(20, "cash"), (-20, "cash"), (20, "card")]
+    await run(studio, flow.refund, purchase, "5.00", "Cold.")
+    assert (await payments(studio, purchase))[-1] == (-5, "card")
+    await run(studio, flow.mark, purchase, PurchaseStatus.FAILED)
+    assert await studio.findings() == []
+
+
+async def test_a_way_that_was_wrong_is_corrected_where_it_was_noted(studio: BookingStudio) -> None:
+    purchase = await new_purchase(studio)
+    assert await payments(studio, purchase) == [(20, None)]
+    assert await run(studio, flow.correct_way, purchase, PaidBy.CARD) is PaidBy.CARD
+    assert await payments(studio, purchase) == [(20, "card")]
+    assert await news(studio) == [("purchase.updated", str(purchase), {"paid_by": None})]
+    assert await run(studio, flow.correct_way, purchase, None) is None
+    pending = await new_purchase(studio, status="pending")
+    assert faults(await run(studio, flow.correct_way, pending, PaidBy.CARD)) == ["paid_by"]
+    line = {"product_key": "mat", "amount_total": "5.00", "status": "pending", "paid_by": "cash"}
+    member = await studio.new_member(membership=False)
+    assert faults(await run(studio, flow.record_line, member, None, line)) == ["paid_by"]
 
 
 async def test_refunds(studio: BookingStudio) -> None:

@@ -294,7 +294,7 @@ async def test_nothing_changes_without_a_difference(studio: BookingStudio) -> No
     saved = await new_series(studio)
     await studio.sql("delete from events where studio_id = $1")
     done = await change(studio, saved.id, title="Yoga", minutes=60, weekdays=[await tomorrow_name(studio)])
-    assert done == (saved.id, (), 0, 0, 0, 0, 0)
+    assert done == (saved.id, (), 0, 0, 0, 0, 0, 0)
     assert await studio.rows("events") == []
     refusal = await refused(studio, series.change, saved.id, SeriesChange({"location_id": str(studio.location)}))
     assert [fault.loc for fault in refusal.faults] == [("location_id",)]
@@ -370,7 +370,7 @@ async def test_ending_a_series_never_extends_it(studio: BookingStudio) -> None:
         assert [fault.loc for fault in refusal.faults] == [("last_date",)]
         assert str(found[3]["series_date"] - timedelta(days=1)) in refusal.faults[0].msg
     done = await studio.staff(series.end, saved.id, found[3]["series_date"] - timedelta(days=1))
-    assert done == (saved.id, (), 0, 0, 0, 0, 0), "it ends there already"
+    assert done == (saved.id, (), 0, 0, 0, 0, 0, 0), "it ends there already"
     assert len(await classes_of(studio, split.id)) == 5
     assert (await refused(studio, series.end, split.id, date(9999, 12, 31))).code is Code.VALIDATION_ERROR
     assert (await refused(studio, series.end, split.id, found[7]["series_date"], " ")).faults[0].loc == ("reason",)

@@ -99,12 +99,30 @@ async def test_a_person_with_an_account_keeps_the_password(people: People, studi
     await people.session(person)
 
 
-async def test_only_commands_see_the_link(people: People) -> None:
-    """Whoever opens it chooses the password of an account that other studios may trust."""
+async def test_an_owner_sees_the_link_where_no_mail_is_sent(people: People) -> None:
     owner = await people.access(await people.hire(Role.OWNER))
+    links = "select count(*) from staff_links where account_id = $1 and used_at is null"
     invited = await people.invite(Grant(Role.MANAGER), access=owner)
-    assert invited.link is None
-    assert await people.value("select count(*) from staff_links where account_id = $1", invited.account_id) == 0
+    assert invited.link is not None
+    again = await people.invite(Grant(Role.MANAGER), invited.email, owner)
+    assert again.link is not None
+    assert await people.value(links, invited.account_id) == 1, "the earlier one has ended"
+    async with people.database.connection() as connection:
+        mailed = done(
+            await roles.invite(connection, owner, Invitation("b@example.com", Grant(Role.MANAGER), mail=True))
+        )
+    assert mailed.link is None
+    assert await people.value(links, mailed.account_id) == 0
+
+
+async def test_a_link_for_an_account_of_another_studio_is_not_seen(
+    people: People, studio_factory: StudioFactory
+) -> None:
+    """Whoever opens it chooses the password of an account that the other studio trusts."""
+    owner, other = await people.access(await people.hire(Role.OWNER)), await studio_factory.new_studio()
+    elsewhere = await people.invite(Grant(Role.MANAGER), access=other.access)
+    invited = await people.invite(Grant(Role.MANAGER), elsewhere.email, owner)
+    assert (invited.link, invited.is_new) == (None, True)
 
 
 async def test_what_cannot_be_invited(people: People, studio_factory: StudioFactory) -> None:

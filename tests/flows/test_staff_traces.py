@@ -31,6 +31,12 @@ studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 # The actions in the audit log, then the types of the events.
 TRACES: dict[str, tuple[set[str], set[str]]] = {
     "bookings.staff_bookings.mark": ({"booking.check_in"}, {"booking.updated"}),
+    "bookings.staff_bookings.choose_spot": ({"booking.spot"}, {"booking.updated"}),
+    "bookings.staff_bookings.check_in_anyway": ({"booking.check_in"}, {"booking.updated"}),
+    "bookings.desk.undo_cancellation": (
+        {"booking.cancel_undone", "booking.create"},
+        {"booking.created", "booking.updated"},
+    ),
     "bookings.desk.book_for_member": ({"booking.create"}, {"booking.created"}),
     "bookings.mails.switch_mails": ({"studio.switch_mails"}, set()),
     "bookings.desk.move_booking": (
@@ -51,6 +57,10 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "catalog.replace_price": ({"price.create", "price.replace"}, {"product.updated"}),
     "catalog.retire_price": ({"price.retire"}, {"product.updated"}),
     "catalog.retire_product": ({"product.retire"}, {"product.updated"}),
+    "forms.drafts.discard_draft": ({"form.discard"}, set()),
+    "forms.drafts.publish_draft": ({"form.publish"}, {"form.updated"}),
+    "forms.drafts.save_draft": ({"form.edit"}, set()),
+    "forms.staff.export_submissions": ({"form.export"}, set()),
     "forms.staff.decide": ({"submission.confirm"}, {"form_submission.updated"}),
     "forms.staff.change": ({"form.archive"}, {"form.updated"}),
     "forms.staff.create": ({"form.create"}, {"form.created"}),
@@ -79,6 +89,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
         },
     ),
     "members.export.export": ({"member.export"}, set()),
+    "members.export.export_list": ({"member.export_list"}, set()),
     "members.merge.merge": (
         {"member.merge"},
         {"booking.updated", "lead.updated", "member.merged", "membership.updated"},
@@ -94,6 +105,8 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "memberships.resume": ({"membership.resume"}, {"membership.updated"}),
     "memberships.set_renewal": ({"membership.renewal"}, {"membership.updated"}),
     "memberships.uncancel": ({"membership.uncancel"}, {"membership.updated"}),
+    "purchases.correct_way": ({"purchase.correct"}, {"purchase.updated"}),
+    "purchases.export": ({"purchase.export"}, set()),
     "purchases.mark": ({"purchase.mark"}, {"membership.updated", "purchase.updated"}),
     "purchases.record_line": ({"purchase.record"}, {"purchase.created"}),
     "purchases.record_product": ({"purchase.record"}, {"purchase.created"}),
@@ -126,7 +139,12 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "staff.roles.enable": ({"staff.enable"}, set()),
     "staff.roles.invite": ({"staff.invite"}, set()),
     "studio.change": ({"studio.change"}, {"class.updated", "studio.updated"}),
+    "webhook_staff.change": ({"webhook_endpoint.change"}, set()),
+    "webhook_staff.create": ({"webhook_endpoint.create"}, set()),
+    "studio.change_rules": ({"studio.change"}, {"class.updated"}),
     "webhook_staff.delete": ({"webhook_endpoint.delete"}, set()),
+    "webhook_staff.recover": ({"webhook_endpoint.recover"}, set()),
+    "webhook_staff.resend": ({"webhook_endpoint.resend"}, set()),
     "webhook_staff.rotate_secret": ({"webhook_endpoint.rotate_secret"}, set()),
     "webhook_staff.send_test": ({"webhook_endpoint.test"}, set()),
     "webhook_staff.switch": ({"webhook_endpoint.change"}, {"webhook_endpoint.disabled"}),
@@ -148,6 +166,10 @@ async def a_file(studio: BookingStudio) -> str:
     return pack(await studio.submit(await studio.new_form(), await studio.new_member()))
 
 
+async def a_form(studio: BookingStudio) -> str:
+    return pack(await studio.new_form())
+
+
 async def a_link(studio: BookingStudio) -> str:
     return pack(await studio.new_form(), await studio.new_member())
 
@@ -158,6 +180,7 @@ async def a_member(studio: BookingStudio) -> str:
 
 SITUATIONS: dict[str, Case] = {
     **{flow: situation for flow, situation in CASES.items() if flow not in ELSEWHERE},
+    "forms.staff.export_submissions": a_form,
     "forms.staff.files": a_file,
     "forms.staff.link": a_link,
     "members.export.export": a_member,
@@ -248,6 +271,9 @@ OF_NO_LOCATION = ("not_found", "not_found")  # what has no location is not their
 UNNAMED = ("validation_error", None)  # a location that is not theirs is no location
 LIMITED: dict[str, tuple[str, str | None]] = {
     "bookings.staff_bookings.mark": HERE_ONLY,
+    "bookings.staff_bookings.check_in_anyway": HERE_ONLY,
+    "bookings.staff_bookings.choose_spot": HERE_ONLY,
+    "bookings.desk.undo_cancellation": HERE_ONLY,
     "bookings.desk.book_for_member": HERE_ONLY,
     "bookings.mails.switch_mails": NOT_IN_PART,
     "bookings.desk.move_booking": HERE_ONLY,
@@ -267,7 +293,9 @@ LIMITED: dict[str, tuple[str, str | None]] = {
     "studio.store_logo": NOT_IN_PART,
     "members.erase.erase": NOT_IN_PART,
     "members.export.export": NOT_IN_PART,
+    "members.export.export_list": NOT_IN_PART,
     "members.merge.merge": NOT_IN_PART,
+    "purchases.correct_way": OF_NO_LOCATION,
     "purchases.mark": OF_NO_LOCATION,
     "purchases.refund": OF_NO_LOCATION,
     "purchases.waive_fee": OF_NO_LOCATION,
@@ -288,6 +316,7 @@ LIMITED: dict[str, tuple[str, str | None]] = {
     "schedule.series.create": UNNAMED,
     "schedule.series.end": HERE_ONLY,
     "studio.change": NOT_IN_PART,
+    "studio.change_rules": NOT_IN_PART,
 }
 # Roles with other permissions cannot be limited to locations.
 OF_LIMITED_ROLES = [flow for flow in SITUATIONS if FLOWS[flow] in PERMISSIONS[Role.MANAGER]]

@@ -72,7 +72,7 @@ async def test_everything_goes_round(
     assert await exported(elsewhere) == written
     stored = await elsewhere.fetchval("select stored_name from form_uploads")
     studio_id = await elsewhere.fetchval("select studio_id from studios")
-    assert there.uploads.kept(studio_id, stored).read_bytes() == b"hello"
+    assert there.uploads.open(studio_id, stored).stream.read() == b"hello"
     outcome = await load(elsewhere, json.loads(written))
     assert (outcome.faults, outcome.warnings, totals(outcome)[:2]) == ([], [], (0, 0))
 

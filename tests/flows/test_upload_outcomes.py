@@ -3,90 +3,20 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
-import asyncpg
-import httpx2
 import pytest
 
-from studiogate import settings
 from studiogate.domain.access import operator_access
 from studiogate.flows import doctor, housekeeping
-from studiogate.runtime import Runtime
-from studiogate.server.api_process import FrontEnds
 from studiogate.storage.forms import uploads
-from studiogate.storage.upload_folder import UploadFolder
 from tests.hosted.test_submit import sending
 from tests.support.page_reader import token_of
-from tests.support.pictures import PDF
-from tests.support.postgres_proxy import Proxy, proxy_of
-from tests.support.seed import Studio, issue_key
-from tests.support.site import Site, _load
+from tests.support.upload_service import UploadService, opened
 
 pytestmark = pytest.mark.anyio
 
 MOMENTS = [("before", 0), ("after", 1)]
-
-
-class UploadService:
-    """Both front ends in this process, with a proxy between them and the database."""
-
-    def __init__(self, site: Site, proxy: Proxy, runtime: Runtime, client: httpx2.AsyncClient) -> None:
-        self.site, self.proxy, self.runtime, self.client = site, proxy, runtime, client
-        self.folder = UploadFolder(site.data)
-        self.key = ""
-
-    async def by_api(self, idempotency_key: str) -> httpx2.Response:
-        return await self.client.post(
-            f"/partner/v1/forms/{self.site.form_id('everything')}/uploads",
-            files={"file": ("note.pdf", PDF)},
-            data={"field_key": "files"},
-            headers={"X-Service-Key": self.key, "Idempotency-Key": idempotency_key},
-        )
-
-    async def by_page(self, token: str) -> httpx2.Response:
-        return await self.client.post(
-            self.site.url("everything", "/uploads"),
-            params={"field": "files"},
-            content=PDF,
-            headers={"X-Form-Token": token, "X-File-Name": "note.pdf"},
-        )
-
-    async def rows(self) -> list[Any]:
-        async with self.runtime.database.connection() as connection:
-            return await connection.fetch("select * from form_uploads")
-
-    def files(self) -> list[Path]:
-        return [path for path in (self.site.data / "uploads").rglob("*") if path.is_file()]
-
-    async def assert_whole(self) -> None:
-        """Check that every row has its file."""
-        for row in await self.rows():
-            assert self.folder.find(row["studio_id"], row["stored_name"]).read_bytes() == PDF
-
-    async def finding(self) -> doctor.Finding:
-        async with self.runtime.database.connection() as connection:
-            return await doctor.examine_files(connection, self.folder)
-
-
-@asynccontextmanager
-async def opened(database_url: str, folder: Path) -> AsyncIterator[UploadService]:
-    site = Site(database_url, folder, origin="http://api.test")
-    await _load(site)
-    async with proxy_of(database_url) as proxy:
-        runtime = Runtime.open(settings.load(database_url=proxy.url, data_dir=folder, rate_limit=0))
-        transport = httpx2.ASGITransport(FrontEnds(runtime))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://api.test") as client:
-            made = UploadService(site, proxy, runtime, client)
-            connection = await asyncpg.connect(database_url)
-            made.key = await issue_key(connection, Studio(UUID(site.studio["id"]), site.studio["slug"], ""))
-            await connection.close()
-            yield made
-        proxy.cut_at = None
-        await runtime.close()
 
 
 @pytest.fixture

@@ -7,13 +7,11 @@ import asyncpg
 import pytest
 
 from studiogate.storage.db import migrate
-from studiogate.storage.db.migrate import Migration, MigrationError
+from studiogate.storage.db.migrate import FIRST_RELEASE, Migration, MigrationError, Progress
 from tests.support.seed import seed_studio
 
 pytestmark = pytest.mark.anyio
 
-# The last migration of release 0.1.0. Those after it have not been released.
-FIRST_RELEASE = "0022"
 KINDS = {
     "AccessExclusiveLock": "schema",
     "ShareRowExclusiveLock": "schema",
@@ -182,7 +180,7 @@ async def test_others_write_while_an_index_is_built(
 async def test_an_index_that_a_failed_build_left_behind_is_built_again(
     connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only(monkeypatch, "create unique index concurrently leads_by_source on leads (source) where source = 'twice';")
+    only(monkeypatch, "create unique index concurrently leads_named_twice on leads (source) where source = 'twice';")
     await connection.execute("delete from schema_migrations")
     studio = await seed_studio(connection)
     named = "insert into leads (studio_id, id, email, source) values ($1, gen_random_uuid(), $2, 'twice')"
@@ -190,10 +188,10 @@ async def test_an_index_that_a_failed_build_left_behind_is_built_again(
         await connection.execute(named, studio.studio_id, email)
     with pytest.raises(asyncpg.UniqueViolationError):
         await migrate.migrate(connection)
-    assert await connection.fetchval(migrate.IS_VALID, "leads_by_source") is False
+    assert await connection.fetchval(migrate.IS_VALID, "leads_named_twice") is False
     await connection.execute("delete from leads where source = 'twice'")
     assert [each.version for each in await migrate.migrate(connection)] == ["9000"]
-    assert await connection.fetchval(migrate.IS_VALID, "leads_by_source") is True
+    assert await connection.fetchval(migrate.IS_VALID, "leads_named_twice") is True
 
 
 async def test_a_step_is_repeated_until_it_changes_nothing(
@@ -210,11 +208,33 @@ async def test_a_step_is_repeated_until_it_changes_nothing(
             studio.studio_id,
             f"lead{number}@example.com",
         )
-    await migrate.migrate(connection)
+    monkeypatch.setattr(migrate, "REPORT_SECONDS", 0.0)
+    reported: list[int] = []
+    await migrate.migrate(connection, report=lambda progress: reported.append(progress.rows))
     written = await connection.fetch("select phone, xmin::text as xmin from leads")
     assert len(written) >= 3
     assert {row["phone"] for row in written} == {"1"}
     assert len({row["xmin"] for row in written}) == len(written)
+    assert reported == sorted(reported)
+    assert reported[0] == 0
+    assert 0 < reported[-1] <= len(written), "while it runs"
+
+
+async def test_a_step_that_advances_is_not_given_up(
+    database_url: str, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step may need its lock late: the time is counted from the last rows that it has changed."""
+    change = "update leads set phone = '1' where id in (select id from leads where phone is distinct from '1' limit 1);"
+    only(monkeypatch, f"-- migrate:repeat\n{change}")
+    progress = Progress(migrate.migrations()[0], 1, 1, 1, problem="lock", began=0.0, advanced=0.0)
+    await connection.execute("delete from schema_migrations")
+    await seed_studio(connection)
+    await migrate._prepare(connection, progress)
+    assert progress.problem is None
+    assert progress.advanced > 0.0
+    before = progress.advanced
+    await migrate._prepare(connection, progress)
+    assert progress.advanced == before, "nothing was left to change"
 
 
 async def test_a_step_waits_for_its_lock_and_lets_others_pass(
@@ -231,15 +251,15 @@ async def test_a_step_waits_for_its_lock_and_lets_others_pass(
     reported: list[tuple[int, bool]] = []
     ending: list[asyncio.Task[None]] = []
 
-    def report(_: Migration, step: int, problem: str | None) -> None:
-        reported.append((step, problem is not None))
+    def report(progress: Progress) -> None:
+        reported.append((progress.step, progress.problem is not None))
         if reported.count((2, True)) == 2 and not ending:
             ending.append(asyncio.create_task(transaction.commit()))
 
     assert [each.version for each in await migrate.migrate(connection, report=report)] == ["9000"]
     assert reported[:4] == [(1, False), (2, False), (2, True), (2, True)]
-    versions = [row["version"] for row in await connection.fetch("select version from schema_migrations")]
-    assert versions == ["9000"], "the rows of the steps are gone"
+    recorded = await migrate.recorded_migrations(connection)
+    assert [version for version in recorded if version >= "9000"] == ["9000"], "the rows of the steps are gone"
     await holder.close()
 
 

@@ -37,7 +37,9 @@ async def test_two_migrators_at_once_apply_everything_once(empty_database: str) 
     applied = await asyncio.gather(*(migrate.migrate(each) for each in connections))
     versions = [each.version for each in migrate.migrations()]
     assert sorted(each.version for shared in applied for each in shared) == versions, "each by one of them"
-    order = await connections[0].fetch("select version from schema_migrations order by applied_at")
+    order = await connections[0].fetch(
+        "select * from schema_migrations union all select * from schema_migrations_since order by applied_at"
+    )
     assert [row["version"] for row in order] == versions
     for each in connections:
         await each.close()
@@ -78,12 +80,6 @@ async def test_a_filled_database_keeps_its_rows_and_its_rules(
 async def test_a_changed_migration_is_refused(connection: asyncpg.Connection) -> None:
     await connection.execute("update schema_migrations set checksum = 'other' where version = '0001'")
     with pytest.raises(MigrationError, match="0001 has changed"):
-        await migrate.pending(connection)
-
-
-async def test_a_migration_from_the_future_is_refused(connection: asyncpg.Connection) -> None:
-    await connection.execute("insert into schema_migrations (version, checksum) values ('9999', 'x')")
-    with pytest.raises(MigrationError, match="upgrade Studiogate"):
         await migrate.pending(connection)
 
 

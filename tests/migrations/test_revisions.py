@@ -49,7 +49,9 @@ async def test_every_own_field_raises_the_revision(connection: Connection) -> No
     checked: dict[str, int] = {}
     await connection.execute("set session_replication_role = origin")
     for table, column, type_ in await connection.fetch(COLUMNS):
-        if column in NEVER | COUNTS.get(table, set()) or type_ not in OTHER:
+        if (
+            column in NEVER | COUNTS.get(table, set()) or type_ not in OTHER or table == "form_drafts"
+        ):  # raised by who saves it
             continue
         changed = NUMBERS.get(column, OTHER[type_]).format(f'"{column}"')
         raised = await raised_by(connection, table, f'"{column}" = {changed}')

@@ -26,6 +26,7 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 from hypothesis.stateful import (
     initialize,
     invariant,
@@ -649,7 +650,8 @@ def test_a_mistake_is_noticed(
 ) -> None:
     """Verifies the walks: with a rule disabled, they end in a disagreement."""
     monkeypatch.setattr(owner, name, mistaken)
-    with pytest.raises(AssertionError):
+    # Which requests share a batch depends on timing: Hypothesis repeats what failed, and says Flaky if it passes then.
+    with pytest.raises((AssertionError, Flaky)):
         walk(
             app_thread, tally, STUDIOS_AGAINST_A_MISTAKE, steps=40, phases=[Phase.generate], report_multiple_bugs=False
         )

@@ -14,7 +14,7 @@ HASH = "--hash=sha256:" + "0" * 64
 THING = Locked("thing", "1.0", None)
 
 
-@pytest.mark.parametrize("name", ["runtime.txt", "dev.txt", "generators.txt"])
+@pytest.mark.parametrize("name", ["runtime.txt", "service.txt", "dev.txt", "generators.txt", "deployment.txt"])
 def test_every_requirement_is_pinned_to_its_hashes(name: str) -> None:
     text = (FOLDER / name).read_text()
     assert audit.lock_faults(text) == []

@@ -1,5 +1,6 @@
 """Started by root, API and worker processes run as another user, and need nothing that only root can read."""
 
+import io
 import os
 import stat
 import subprocess
@@ -18,7 +19,7 @@ from studiogate import settings
 from studiogate.server import service_account
 from studiogate.server.service_account import Account, make_private, prepared_account
 from studiogate.settings import make_data_folder
-from studiogate.storage.upload_folder import FOLDER, IncomingFile, UploadFolder
+from studiogate.storage.upload_folder import FOLDER, UploadFolder
 from tests.security import test_logs
 from tests.support.secret_search import Secrets
 
@@ -121,9 +122,8 @@ def test_what_root_left_in_the_uploads_is_given_to_the_account(tmp_path: Path) -
 @only_root
 def test_what_root_creates_in_the_uploads_belongs_to_their_owner(tmp_path: Path) -> None:
     make_private(tmp_path / FOLDER, Account("nobody", 65534, 65534))
-    with IncomingFile(UploadFolder(tmp_path), uuid4()) as file:
-        file.write(b"x")
-        file.keep()
+    folder = UploadFolder(tmp_path)
+    folder.put(uuid4(), "name", io.BytesIO(b"x"))
     assert {path.stat().st_uid for path in (tmp_path / FOLDER).rglob("*")} == {65534}
     assert [path.read_bytes() for path in (tmp_path / FOLDER).rglob("*") if path.is_file()] == [b"x"]
 

@@ -198,6 +198,31 @@ async def test_connections_are_not_all_replaced_at_once(pool: Database, monkeypa
 # The unknown outcome of a COMMIT
 
 
+async def test_a_server_that_hangs_is_left(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A primary that was replaced while it hung accepts connections again, and nothing that is written there counts."""
+    monkeypatch.setattr(driver, "TICK_SECONDS", 86_400.0)
+    async with proxy_of(url) as replaced, proxy_of(url) as successor:
+        both = url_of_both(replaced, successor)
+        pool = Database(both, 3)
+        await warm(pool)
+        assert (replaced.connections, successor.connections) == (3, 0)
+        replaced.hang()
+        asking = [asyncio.create_task(backend(pool)) for _ in range(2)]
+        await replaced.held.wait()
+        tick(pool, maximum_silent_ticks(pool) + 1)
+        for each in asking:
+            with pytest.raises(DatabaseUnavailableError):
+                await each
+        replaced.resume()
+        await warm(pool)
+        assert (replaced.connections, successor.connections) == (3, 3)
+        await pool.close()
+
+
+def url_of_both(first: Proxy, second: Proxy) -> str:
+    return first.url.replace(f"127.0.0.1:{first.port}", f"127.0.0.1:{first.port},127.0.0.1:{second.port}")
+
+
 @pytest.mark.parametrize(("moment", "kept"), [("before", 0), ("after", 1)])
 async def test_a_cut_at_commit_is_an_unknown_outcome(
     pool: Database, proxy: Proxy, url: str, moment: str, kept: int

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 # An account of staff is not of one studio: a person may work at several with one password, and is found by their email,
 # a session's token or a link's token before a studio is known. What they may do in a studio is in staff_roles.
 ACCOUNTS = {"staff_accounts", "staff_sessions", "staff_links", "staff_sign_in_attempts"}
-WITHOUT_STUDIO = {"schema_migrations", "deployment", *ACCOUNTS}
+WITHOUT_STUDIO = {"schema_migrations", "schema_migrations_since", "deployment", "proven_backup", *ACCOUNTS}
 GLOBALLY_UNIQUE = {"studios_slug_key", "credentials_id_key"}
 # Ids that no foreign key checks: arrays (checked when a key is created or a role given, and compared within the studio
 # by reads). An external id is another system's, of a row in one of several tables.
@@ -25,6 +25,7 @@ GLOBALLY_UNIQUE = {"studios_slug_key", "credentials_id_key"}
 # Transactions have no table, and a member that was merged is gone.
 UNCHECKED_REFERENCES = {
     ("credentials", "location_ids"),
+    ("daily_figures", "location_id"),
     ("staff_roles", "location_ids"),
     ("audit_log", "account_id"),
     ("audit_log", "subject_id"),

@@ -32,6 +32,7 @@ PARTS = (
     "postgres",
     "disconnects",
     "drain",
+    "upgrades",
     "webhooks",
     "receivers",
     "leaks",
@@ -42,6 +43,7 @@ PARTS = (
     "abuse",
     "staff",
     "faults",
+    "ha",
     "mutants",
 )
 CASES = pytest.StashKey[dict[str, "counting[int]"]]()  # how many cases of a sampled test were collected

@@ -403,7 +403,14 @@ class StudioFactory:
     async def new_studio(self, timezone: str = "America/New_York", **columns: Any) -> BookingStudio:
         connection, slug = self.api.connection, f"studio-{next(_numbers)}"
         studio = Studio(uuid4(), slug, slug)
-        columns = {"name": slug, "slug": slug, "timezone": timezone, "currency": "USD", "country": "US", **columns}
+        place = {
+            "timezone": timezone,
+            "currency": "USD",
+            "country": "US",
+            "hour_cycle": "24h",
+            "date_order": "day_month",
+        }
+        columns = {"name": slug, "slug": slug, **place, **columns}
         names = ", ".join(columns)
         places = ", ".join(f"${number}" for number in range(2, len(columns) + 2))
         await connection.execute(

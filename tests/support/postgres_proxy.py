@@ -86,8 +86,8 @@ class Proxy:
         task.add_done_callback(self._tasks.discard)
         try:
             await self._serve(reader, writer)
-        except asyncio.CancelledError:
-            pass  # cancelled by close()
+        except (asyncio.CancelledError, ConnectionError):
+            pass  # cancelled by close(), or there is no server: the client loses its connection
         finally:
             self._clients.discard(writer)
             writer.transport.abort()

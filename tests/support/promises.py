@@ -11,6 +11,7 @@ class Promise(NamedTuple):
 RACES, CRASHES, MODEL = "races/test_races.py::", "races/test_crashes.py::", "races/test_model.py::test_walks"
 IDEMPOTENCY, TENANCY = "api/test_idempotency.py::", "storage/test_tenancy.py::"
 ISOLATION, DELIVERY, EVENTS = "api/test_isolation.py::", "worker/test_webhooks.py::", "flows/test_events.py::"
+CLUSTER = "races/test_cluster.py::"
 MANY_CRASHES = (CRASHES + "test_killed_worker", CRASHES + "test_killed_postmaster")
 BATCH_FAULTS = "races/test_batch_faults.py::test_faults_in_batches"
 STORM_OF_EVENTS = "worker/test_webhook_crashes.py::test_deliveries_are_what_happened"
@@ -276,6 +277,25 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 "storage/test_deadlines.py::test_a_cut_at_commit_is_an_unknown_outcome",
                 "storage/test_deadlines.py::test_readiness_does_not_wait_for_a_hung_server",
             ),
+        ),
+        Promise(
+            "A database cluster may fail over, hang, or lose machines, its coordination or its connections: no "
+            "acknowledged write is lost or doubled, no process has to be restarted, and writes are acknowledged within "
+            "3 s after the database accepts them.",
+            (CLUSTER + "test_faults_of_a_cluster", "storage/test_deadlines.py::test_a_server_that_hangs_is_left"),
+        ),
+        Promise(
+            "A connection that is cut at COMMIT leaves no write half done: bookings, cancellations, leads, members, "
+            "submissions, uploads, webhook endpoints and forms of the console, repeated, have one effect.",
+            (CLUSTER + "test_unknown_outcomes_at_commit",),
+        ),
+        Promise(
+            "API machines are restarted one after the other behind a proxy without one failed request.",
+            (CLUSTER + "test_a_rolling_restart_fails_no_request",),
+        ),
+        Promise(
+            "The operator's guide makes a cluster, loses its primary and gets it back with copied commands only.",
+            ("docs/test_operating_guide.py::test_a_cluster_from_the_guide",),
         ),
         Promise(
             "Migrations run beside the release before them, under load: no deadlock, no failed booking.",

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
+from studiogate import clock
 from studiogate.domain.access import Scope
 from studiogate.flows import keys
 
@@ -61,6 +62,21 @@ async def issue_key(
     """Issue a key of the studio, with all scopes by default."""
     wanted = keys.KeyRequest("test", list(scopes) or [each.value for each in Scope], locations, **options)
     return (await keys.create(connection, studio.slug, wanted)).key
+
+
+async def logged_request(connection: Any, studio_id: UUID, credential_id: str, **columns: Any) -> UUID:
+    """Put an entry into the request log: a booking that was made, unless the columns say otherwise."""
+    values = {
+        "occurred_at": clock.now(),
+        "method": "POST",
+        "route": "/partner/v1/bookings",
+        "status": 201,
+        "milliseconds": 3.2,
+        "bytes": 70,
+        "request_id": f"req_{uuid4().hex}",
+    }
+    own = {"studio_id": studio_id, "credential_id": credential_id}
+    return await insert(connection, "request_log", **own, **(values | columns))
 
 
 async def seed_studio(connection: asyncpg.Connection, name: str = "north", *, test: bool = False) -> Studio:

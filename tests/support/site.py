@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,13 @@ from studiogate.server.api_process import FrontEnds
 from tests.support.databases import run
 from tests.support.deadlines import LONG
 from tests.support.hosted_forms import own_forms
+
+# What other parts of the service do beside the server, until it is cancelled.
+Work = Callable[[Runtime, FrontEnds], Coroutine[Any, Any, None]]
+
+
+async def _no_work(_runtime: Runtime, _app: FrontEnds) -> None:
+    pass
 
 
 @dataclass
@@ -87,7 +94,7 @@ async def _load(site: Site) -> None:
 
 
 @contextmanager
-def serving(site: Site, **overrides: object) -> Iterator[Site]:
+def serving(site: Site, **overrides: Any) -> Iterator[Site]:
     """Load the studio with its forms, then serve the front ends."""
     run(_load(site))
     with served(site, **overrides):
@@ -95,8 +102,8 @@ def serving(site: Site, **overrides: object) -> Iterator[Site]:
 
 
 @contextmanager
-def served(site: Site, **overrides: object) -> Iterator[Site]:
-    """Serve the front ends as the API process does, in a separate thread."""
+def served(site: Site, work: Work = _no_work, **overrides: Any) -> Iterator[Site]:
+    """Serve the front ends as the API process does, in a separate thread, and do ``work`` there."""
     listening = socket.create_server(("127.0.0.1", 0))
     site.origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
     server: list[uvicorn.Server] = []
@@ -104,11 +111,15 @@ def served(site: Site, **overrides: object) -> Iterator[Site]:
     async def serve() -> None:
         given = {"database_url": site.database_url, "data_dir": site.data, **overrides}
         runtime = Runtime.open(settings.load(**given))
-        config = uvicorn.Config(FrontEnds(runtime), http="httptools", ws="none", lifespan="off", log_config=None)
+        app = FrontEnds(runtime)
+        config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_config=None)
         config.timeout_graceful_shutdown = 1
         config.timeout_keep_alive = int(LONG)
         server.append(uvicorn.Server(config))
+        working = asyncio.create_task(work(runtime, app))
         await server[0].serve(sockets=[listening])
+        working.cancel()
+        await asyncio.wait([working])
         await runtime.close()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)

@@ -156,6 +156,7 @@ RESOURCES: Mapping[str, Fields] = {
         currency        string?
         refunded_amount decimal?
         status          string?
+        paid_by         string?
         created_at      instant
         updated_at      instant
         """

@@ -44,7 +44,7 @@ def full_file() -> Document:
     """Return the small studio with its history, and a value in every field that the flows below do not set."""
     document = with_history(small_studio())
     document["studio"] |= {"primary_color": "#123456", "logo_url": "https://example.com/logo.png", "logo": LOGO}
-    document["studio"] |= {"test": True}
+    document["studio"] |= {"test": True, "hour_cycle": "12h", "date_order": "iso"}
     document["locations"][0] |= {
         "city": "C",
         "state": "S",
@@ -79,7 +79,7 @@ def _fill_catalog(document: Document) -> None:
     price = {"id": uid("north", "old price"), "amount": "1.00", "price_type": "one_time", "active": False}
     document["products"].append(old | {"active": False, "client_visible": False, "prices": [price]})
     document["purchases"][0] |= {"quantity": 2, "location_id": uid("north", "location", 1)}
-    document["purchases"][1] |= {"amount_total": "5.00", "currency": "USD"}
+    document["purchases"][1] |= {"amount_total": "5.00", "currency": "USD", "paid_by": "cash"}
 
 
 def _fill_people(document: Document) -> None:

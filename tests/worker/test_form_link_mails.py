@@ -41,6 +41,7 @@ async def test_the_link_in_the_mail_opens_the_form_for_the_member(mail_studio: M
     studio = mail_studio.studio
     form, _, address = await queue(mail_studio, first_name="Ada", last_name="Moss")
     await studio.change("forms", form, settings='{"require_auth": true}')
+    await studio.sql("update studios set hour_cycle = '24h', date_order = 'day_month' where studio_id = $1")
     await mail_studio.work()
     (mail,) = mail_studio.arrived(address)
     assert mail_studio.smtp_server.recipients == [address]
@@ -53,7 +54,7 @@ async def test_the_link_in_the_mail_opens_the_form_for_the_member(mail_studio: M
     for part in (text, html):
         assert "Hello Ada," in part
         assert "Waiver" in part
-        assert f"The link works until {local:%Y-%m-%d %H:%M} (America/New_York)." in part
+        assert f"The link works until {local.day} {local:%b %Y, %H:%M} (America/New_York)." in part
         assert "It is personal" in part
     found = re.search(r"^https?://[^/]+(/f/\S+)", text, re.MULTILINE)
     assert found is not None

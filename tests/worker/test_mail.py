@@ -244,6 +244,7 @@ def test_no_header_can_be_smuggled_in(text: str) -> None:
     row: dict[str, object] = {"kind": "notification", "recipient": "desk@studio.example", "studio": text}
     row |= {"title": text, "submitter_name": text, "submitter_email": "sam@example.com", "settings": "{}"}
     row |= {"fields": "[]", "data": "{}", "created_at": datetime.now(UTC), "timezone": "UTC"}
+    row |= {"hour_cycle": None, "date_order": None, "country": "US"}
     links = form_mails.Links("https://studio.example", Sealer(lambda: [bytes(32)]))
     content = partial(form_mails.submission_content, uuid4(), row, links)
     made = ClaimedMail(uuid4(), uuid4(), 0, content).message("forms@studio.example", datetime.now(UTC))

@@ -31,7 +31,8 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.request_log import RequestLog
 from studiogate.runtime import Runtime
 from studiogate.web.front_end import Exchange, FrontEnd, Match, RouteTree
-from studiogate.web.limits import FAILED_AUTHENTICATION, Admission, Buckets, Limit, RateVerdict, request_limit
+from studiogate.web.limits import FAILED_AUTHENTICATION, Admission, Limit, RateVerdict, request_limit
+from studiogate.web.rate_limits import RateLimits
 from studiogate.web.request import READS, Request
 from studiogate.web.response import Answer
 from studiogate.web.static_assets import zipped
@@ -71,14 +72,14 @@ class PartnerApp(FrontEnd[Exchange]):
 
     common = COMMON
 
-    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
+    def __init__(self, runtime: Runtime, limits: RateLimits | None = None) -> None:
         self._runtime = runtime
         self._tree = RouteTree(PREFIX, [(method, each.path, each) for each in ROUTES for method in each.methods or ()])
         self.health = Health(runtime.database)
         self._pages = PublicPages(runtime, document, self.health)
         self.authenticator = Authenticator(runtime.database)
         self.request_log = RequestLog(runtime.database)
-        self._buckets = buckets or Buckets()
+        self._limits = limits or RateLimits()
         self._admission = Admission()
         self._default_limit = runtime.settings.rate_limit
         self._public_url = runtime.settings.public_url
@@ -117,7 +118,7 @@ class PartnerApp(FrontEnd[Exchange]):
             if request.method == "OPTIONS" and KEY not in request.headers:
                 # Not counted; the limit is that of requests without a valid key.
                 if self._default_limit:
-                    verdict = self._buckets.take(_failures_of(request), FAILED_AUTHENTICATION, cost=0)
+                    verdict = await self._limits.take(_failures_of(request), FAILED_AUTHENTICATION, cost=0)
                     _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
                 return _methods(match)
         credential = await self._authenticated(exchange)
@@ -152,7 +153,7 @@ class PartnerApp(FrontEnd[Exchange]):
         if route is None:
             return refused(Refusal(Code.METHOD_NOT_ALLOWED), exchange.request_id, (b"allow", match.allow.encode()))
         if route.limit is not None and self._default_limit:
-            verdict = self._buckets.take(f"{route.limit.name}:{credential.access.credential_id}", route.limit)
+            verdict = await self._limits.take(f"{route.limit.name}:{credential.access.credential_id}", route.limit)
             if not verdict.allowed:
                 exchange.headers.clear()  # report the limit of this operation instead of that of all requests
                 _with_limit_headers(exchange, route.limit, verdict)
@@ -170,7 +171,7 @@ class PartnerApp(FrontEnd[Exchange]):
             # A rate limit against guessing; valid keys from the same address still work.
             telemetry.REFUSED_AUTHENTICATIONS.labels(credential.code.value).inc()
             if self._default_limit:
-                verdict = self._buckets.take(_failures_of(exchange.request), FAILED_AUTHENTICATION)
+                verdict = await self._limits.take(_failures_of(exchange.request), FAILED_AUTHENTICATION)
                 _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
                 if not verdict.allowed:
                     retry_after = (b"retry-after", verdict.retry_after)
@@ -185,7 +186,7 @@ class PartnerApp(FrontEnd[Exchange]):
         if self._default_limit == 0:
             return credential
         limit = request_limit(credential.rate_limit or self._default_limit)
-        verdict = self._buckets.take(credential.access.credential_id, limit)
+        verdict = await self._limits.take(credential.access.credential_id, limit)
         _with_limit_headers(exchange, limit, verdict)
         if not verdict.allowed:
             return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))

@@ -18,6 +18,7 @@ OF_CONSOLE = frozenset(
         Code.PASSWORD_REQUIRED,
         Code.SCHEDULE_CONFLICT,
         Code.LAST_OWNER,
+        Code.CHECK_IN_STOPPED,
     }
 )
 _INTRODUCTION = """# Errors

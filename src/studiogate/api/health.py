@@ -1,4 +1,7 @@
-"""Health and metrics: /livez, /readyz, /metrics. On the admin port if there is one, else on the public port."""
+"""Health and metrics: /livez, /readyz, /metrics. On the admin port if there is one, else on the public port.
+
+``/up`` says the same as /readyz and is always on the public port too: hosts of containers and load balancers ask there.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,6 +14,7 @@ from studiogate.storage.db.pool import Database
 from studiogate.telemetry import metrics
 from studiogate.web.response import Answer
 
+UP = "/up"
 # The check of a proxy usually waits for 1 or 2 s.
 ANSWER_SECONDS = 0.9
 OK = Answer(200, b'{"status":"ok"}')
@@ -19,10 +23,11 @@ METRICS_TYPE = (b"content-type", telemetry.METRICS_CONTENT_TYPE.encode())
 
 
 class Health:
-    """The health of one process. ``draining`` is set when it is to end: it is no longer ready, but still serves."""
+    """The health of one process. ``draining`` is set when it is to end: it is no longer ready, but still serves.
+    ``starting`` is set while it waits for its database: it lives, but serves nothing yet."""
 
     def __init__(self, database: Database, sample: Callable[[], None] = metrics.sample_process) -> None:
-        self.draining = False
+        self.draining = self.starting = False
         self._database = database
         self._check: asyncio.Task[str | None] | None = None
         self.sample = sample
@@ -30,12 +35,12 @@ class Health:
     @property
     def pages(self) -> Mapping[str, Callable[[str], Awaitable[Answer]]]:
         """Return the pages by path; each takes the request's id."""
-        return {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}
+        return {"/livez": self._livez, "/readyz": self._readyz, UP: self._readyz, "/metrics": self._metrics}
 
     async def problem(self) -> str | None:
         """Return in one word what keeps this process from serving, or None."""
-        if self.draining:
-            return "draining"
+        if self.draining or self.starting:
+            return "draining" if self.draining else "starting"
         # While a server hangs, one check waits for it, on one connection; cancelling it would wait for the server, too.
         if self._check is None or self._check.done():
             self._check = asyncio.create_task(health.problem(self._database))

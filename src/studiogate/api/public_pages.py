@@ -1,4 +1,4 @@
-"""Addresses that need no key: the OpenAPI document, and health unless the settings give it its own port."""
+"""Addresses that need no key: the OpenAPI document, and health; only ``/up`` if the settings give it its own port."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 from studiogate.api import PREFIX
 from studiogate.api.framework import openapi
-from studiogate.api.health import Health
+from studiogate.api.health import UP, Health
 from studiogate.runtime import Runtime
 from studiogate.web.request import Request
 from studiogate.web.response import Answer
@@ -35,8 +35,8 @@ class PublicPages:
         self._document = document
         self._descriptions: dict[str, Answer] = {}
         self._pages = {path: PublicPage(path, self._described(path), True) for path in DESCRIPTIONS}
-        has_port = runtime.settings.admin_port is not None
-        self._health = {} if has_port else {path: PublicPage(path, answer) for path, answer in health.pages.items()}
+        public = health.pages if runtime.settings.admin_port is None else {UP: health.pages[UP]}
+        self._health = {path: PublicPage(path, answer) for path, answer in public.items()}
 
     def find(self, request: Request) -> PublicPage | None:
         """Return the page of a path. Health pages match without percent-encoding only: a proxy that blocks public

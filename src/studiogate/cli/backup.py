@@ -1,10 +1,15 @@
 """studiogate backup | restore: a whole installation as one file."""
 
+import secrets
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Annotated
+from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
@@ -16,24 +21,30 @@ from studiogate.cli.files import progress_bars
 from studiogate.cli.prepare import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
+from studiogate.runtime import upload_store
 from studiogate.server.postgres.programs import CLUSTER
 from studiogate.server.service_account import prepared_account
 from studiogate.settings import KEY_FILE, Settings, make_data_folder
+from studiogate.storage import backup as rows
 from studiogate.storage.backup_archive import DamagedBackupError
 from studiogate.storage.db import pool
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.private_file import PrivateFile
-from studiogate.storage.upload_folder import UploadFolder
 
 SECRETS = (KEY_FILE, DEMO_KEY)
 BARS = ("files", "rows", "indexes")
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: studiogate-TIME.backup, in this folder.")
 ]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Restore it on trial into a database of its own, check that, and record the result."),
+]
 BackupFile = Annotated[Path, typer.Argument(metavar="FILE", help="What `studiogate backup` wrote.")]
 
 
-def back_up(call: Call, output: Output = None) -> None:
-    """Write the whole installation (rows, uploads, secrets) to one file, while it runs."""
+def back_up(call: Call, output: Output = None, verify: Verify = False) -> None:
+    """Write the whole installation (rows, uploads, secrets) to one file, while it runs; with --verify, prove it."""
     settings = call.settings
     path = output or Path(f"studiogate-{clock.now():%Y%m%dT%H%M%SZ}.backup")
     try:
@@ -50,24 +61,85 @@ def back_up(call: Call, output: Output = None) -> None:
             raise CommandError(f"{path}: {error.strerror}. Name another file with -o FILE.") from None
         advice = "Run the command as the user that owns the data folder, or as root."
         raise CommandError(f"{error.filename} cannot be read: {error.strerror}. {advice}") from None
+    faults = _verify(call, path) if verify else []
     size = path.stat().st_size
     if call.as_json:
-        print_json({"file": str(path), "bytes": size, **_facts(content), "missing_uploads": content.missing})
+        proof = {"proven": not faults, "faults": faults} if verify else {}
+        print_json(
+            {"file": str(path), "bytes": size, **_facts(content), "missing_uploads": list(content.missing), **proof}
+        )
+    else:
+        screen.print(f"{path}: {_parts(content)}, {size / 1e6:.1f} MB.", soft_wrap=True)
+        screen.print("It holds people's data and the installation's keys: keep it as secret as the data folder.")
+        for each, place in content.missing.items():
+            where = f"not in {upload_store(settings)} (received by {place or 'an unknown machine'})"
+            complaints.print(
+                f"warning: the file of upload {each} is {where}; its row is in the backup.", soft_wrap=True
+            )
+        if verify and not faults:
+            screen.print("It was restored on trial, and the checks of `doctor` found no fault.")
+    if faults:
+        raise typer.Exit(1)
+
+
+def _verify(call: Call, path: Path) -> list[str]:
+    """Restore a backup beside it and check that; return the faults. Without any, the installation keeps that it is
+    proven, for `doctor` and the metrics."""
+    with (
+        tempfile.TemporaryDirectory(prefix=".studiogate-verify-", dir=path.absolute().parent) as folder,
+        _scratch_database(call.settings) as url,
+    ):
+        scratch = call.settings.model_copy(
+            update={"data_dir": Path(folder) / "data", "database_url": url, "uploads_url": None}
+        )
+        content = _load(call, path, scratch)
+        findings = doctor.examine(scratch)
+    faults = [f"{finding.subject}: {finding.text}" for finding in findings if finding.level == "fault"]
+    if faults:
+        for each in faults if not call.as_json else ():
+            complaints.print(f"fault in the restored backup: {each}", soft_wrap=True)
+    else:
+        taken_at = datetime.fromisoformat(content.created_at)
+        call.on_database(partial(rows.record_proof, taken_at=taken_at))
+    return faults
+
+
+@contextmanager
+def _scratch_database(settings: Settings) -> Iterator[str | None]:
+    """Create a database on the server that is configured, for as long as it is needed. None: one is embedded."""
+    if settings.database_url is None:
+        yield None
         return
-    screen.print(f"{path}: {_parts(content)}, {size / 1e6:.1f} MB.", soft_wrap=True)
-    screen.print("It holds people's data and the installation's keys: keep it as secret as the data folder.")
-    for each in content.missing:
-        complaints.print(f"warning: the file of upload {each} is lost; its row is in the backup.", soft_wrap=True)
+    name, address = f"studiogate_verify_{secrets.token_hex(4)}", urlsplit(settings.database_url)
+    try:
+        run(_on_server(settings.database_url, partial(rows.create_database, name=name)))
+    except rows.NoDatabaseError:
+        text = "The role may not create the database in which the backup is verified"
+        raise CommandError(
+            f"{text}: run `alter role … createdb` on the server. The backup itself is complete."
+        ) from None
+    try:
+        yield urlunsplit(address._replace(path=f"/{name}"))
+    finally:
+        run(_on_server(settings.database_url, partial(rows.drop_database, name=name)))
+
+
+async def _on_server(dsn: str, work: Callable[[Connection], Coroutine[None, None, None]]) -> None:
+    connection = await pool.connect(dsn)
+    try:
+        await work(connection)
+    finally:
+        await connection.close()
 
 
 async def _back_up(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
     connection, watching = await pool.connect(dsn), await pool.connect(dsn)
     try:
-        secrets = _key_files(settings)
+        keys = _key_files(settings)
         if settings.secret_key is not None:
-            secrets[KEY_FILE] = settings.secret_key.replace(",", "\n").encode() + b"\n"
-        folder = UploadFolder(settings.data_dir)
-        return await flow.back_up(Installation(connection, watching, folder, secrets, progress), file)
+            keys[KEY_FILE] = settings.secret_key.replace(",", "\n").encode() + b"\n"
+        folder = upload_store(settings)
+        return await flow.back_up(Installation(connection, watching, folder, keys, progress), file)
     finally:
         await watching.close()
         await connection.close()
@@ -81,15 +153,7 @@ def _key_files(settings: Settings) -> dict[str, bytes]:
 def restore(call: Call, path: BackupFile) -> None:
     """Load a backup into an empty data folder or database, then check it as `doctor` does."""
     settings = call.settings
-    with _opened(path) as file, _cleaned_up(settings), progress_bars(BARS, shown=not call.as_json) as progress:
-        try:
-            with database_of(settings, create=True) as dsn:
-                content = run(_restore(dsn, settings, file, progress))
-        except DamagedBackupError as error:
-            raise CommandError(f"{path} cannot be restored: {error}. Nothing was loaded.") from None
-        except NotEmptyError as error:
-            raise CommandError(str(error)) from None
-    prepared_account(settings)
+    content = _load(call, path, settings)
     findings = doctor.examine(settings)
     faults = [finding for finding in findings if finding.level == "fault"]
     if call.as_json:
@@ -99,6 +163,19 @@ def restore(call: Call, path: BackupFile) -> None:
         doctor.print_findings(findings)
     if faults:
         raise typer.Exit(1)
+
+
+def _load(call: Call, path: Path, settings: Settings) -> Content:
+    with _opened(path) as file, _cleaned_up(settings), progress_bars(BARS, shown=not call.as_json) as progress:
+        try:
+            with database_of(settings, create=True) as dsn:
+                content = run(_restore(dsn, settings, file, progress))
+        except DamagedBackupError as error:
+            raise CommandError(f"{path} cannot be restored: {error}. Nothing was loaded.") from None
+        except NotEmptyError as error:
+            raise CommandError(str(error)) from None
+    prepared_account(settings)
+    return content
 
 
 @contextmanager
@@ -127,7 +204,7 @@ async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow
         raise CommandError(f"{error.filename} cannot be read: {error.strerror}. Name another --data folder.") from None
     connection = await pool.connect(dsn)
     try:
-        content = await flow.restore(connection, Target(UploadFolder(settings.data_dir), present), file, progress)
+        content = await flow.restore(connection, Target(upload_store(settings), present), file, progress)
     finally:
         await connection.close()
     make_data_folder(settings.data_dir)

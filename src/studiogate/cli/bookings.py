@@ -11,10 +11,11 @@ from studiogate.cli.explanations import explain
 from studiogate.cli.field_options import RowId, Undo, option_id
 from studiogate.cli.rows import add_list
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.overrides import Override, can_override
+from studiogate.domain.bookings.cancellation import ReceiptJson
+from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, can_override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import desk, staff_bookings
-from studiogate.flows.bookings.staff_bookings import Mark
+from studiogate.flows.bookings.staff_bookings import Charge, Mark
 from studiogate.storage.db.pool import Connection
 
 bookings = Group("Book, cancel or move for a member, check in, mark as no-show.")
@@ -28,6 +29,17 @@ Overriding = Annotated[
     bool, typer.Option("--override", help="Override the booking rules, except seats and one place per class.")
 ]
 OverrideReason = Annotated[str | None, typer.Option("--reason", help="Kept in the audit log; needed for --override.")]
+CheckingInAnyway = Annotated[
+    bool, typer.Option("--override", help="Check in although a waiver is missing or a fee is open.")
+]
+Charged = Annotated[
+    Charge,
+    typer.Option(
+        "--charge",
+        help="studio: no fee. policy: what the member's own cancellation would cost. waived: the same without the fee, "
+        "which needs --reason.",
+    ),
+]
 ReceiptReason = Annotated[
     str | None, typer.Option("--reason", help="Kept in the audit log and on the receipt; partners see it.")
 ]
@@ -107,19 +119,33 @@ def _problem(refusal: Refusal, ids: dict[str, UUID], *, waits: bool = False) -> 
 
 
 @bookings.command("cancel")
-def cancel_booking(call: InStudio, booking_id: RowId, reason: ReceiptReason = None) -> None:
+def cancel_booking(
+    call: InStudio, booking_id: RowId, charge: Charged = Charge.STUDIO, reason: ReceiptReason = None, undo: Undo = False
+) -> None:
     """Cancel a booking for the studio: no fee, the credit returns, and the seat goes to the waitlist."""
+    if undo:
+        return _undo_cancellation(call, booking_id)
 
-    async def action(connection: Connection, access: Access) -> dict[str, object]:
-        receipt = await staff_bookings.cancel_booking(connection, access, booking_id, reason)
+    async def action(connection: Connection, access: Access) -> ReceiptJson:
+        receipt = await staff_bookings.cancel_booking(connection, access, booking_id, reason, charge)
         if isinstance(receipt, Refusal):
             raise _problem(receipt, {"booking_id": booking_id})
         return receipt
 
     receipt = call.act("booking", booking_id, action)
     promoted = "; a waiting member has the seat now" if receipt["promoted"] else ""
-    returned = counted(int(str(receipt["credits_returned"])), "credit")
-    call.show(receipt, f"Cancelled; {returned} returned{promoted}.")
+    returned = counted(receipt["credits_returned"], "credit")
+    fee = receipt["late_fee"]
+    waived = " waived" if charge is Charge.WAIVED else ""
+    charged = "" if fee is None else f"; a fee of {fee['amount']} {fee['currency']}{waived}"
+    call.show(receipt, f"Cancelled; {returned} returned{charged}{promoted}.")
+    return None
+
+
+def _undo_cancellation(call: InStudio, booking_id: UUID) -> None:
+    done = call.act("booking", booking_id, lambda c, access: desk.undo_cancellation(c, access, booking_id))
+    fee = "; the fee is withdrawn" if done.fee_withdrawn else ""
+    call.show(done.booking, f"Booked again: booking {done.booking['id']} replaces the cancelled one{fee}.")
 
 
 @waitlist.command("promote")
@@ -147,9 +173,15 @@ def promote_entry(
 
 
 @bookings.command("check-in")
-def check_in(call: InStudio, booking_id: RowId, undo: Undo = False) -> None:
-    """The member is here. Possible from 12 hours before the class on."""
-    _mark(call, booking_id, ("confirmed", "checked_in") if undo else ("checked_in", None))
+def check_in(
+    call: InStudio,
+    booking_id: RowId,
+    undo: Undo = False,
+    override: CheckingInAnyway = False,
+    reason: OverrideReason = None,
+) -> None:
+    """The member is here. Possible from 12 hours before the class on, once nothing is open that the policy asks for."""
+    _mark(call, booking_id, ("confirmed", "checked_in") if undo else ("checked_in", None), Override(override, reason))
 
 
 @bookings.command("no-show")
@@ -158,11 +190,15 @@ def no_show(call: InStudio, booking_id: RowId, undo: Undo = False) -> None:
     _mark(call, booking_id, ("checked_in", "no_show") if undo else ("no_show", None))
 
 
-def _mark(call: InStudio, booking_id: UUID, marks: tuple[Mark, Mark | None]) -> None:
+def _mark(call: InStudio, booking_id: UUID, marks: tuple[Mark, Mark | None], override: Override = NO_OVERRIDE) -> None:
     status, undoes = marks
-    done = call.act(
-        "booking", booking_id, lambda c, access: staff_bookings.mark(c, access, booking_id, status, undoes=undoes)
-    )
+
+    async def action(connection: Connection, access: Access) -> str | Refusal:
+        if override.wanted:
+            return await staff_bookings.check_in_anyway(connection, access, booking_id, override)
+        return await staff_bookings.mark(connection, access, booking_id, status, undoes=undoes)
+
+    done = call.act("booking", booking_id, action)
     call.show({"id": str(booking_id), "status": done}, f"The booking is {done} now.")
 
 

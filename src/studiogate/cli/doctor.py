@@ -15,12 +15,12 @@ from studiogate.cli.secrets import OTHER_KEY
 from studiogate.domain.encryption import fingerprint
 from studiogate.flows import doctor as doctor_flow
 from studiogate.flows.doctor import Finding
+from studiogate.runtime import upload_store
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.storage import secret_key
 from studiogate.storage.db import migrate, pool
-from studiogate.storage.db.migrate import Migration
+from studiogate.storage.db.migrate import Migration, Progress
 from studiogate.storage.db.pool import Connection, DatabaseUnavailableError
-from studiogate.storage.upload_folder import UploadFolder
 
 COLOURS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
@@ -29,19 +29,22 @@ def run_migrations(
     call: Call, dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be applied.")] = False
 ) -> None:
     """Bring the database's schema up to date, also while the release before is running."""
-    work = migrate.pending if dry_run else partial(migrate.migrate, report=_show_progress)
+    work = migrate.pending if dry_run else partial(migrate.migrate, report=show_progress)
     applied: list[Migration] = call.on_database(work, migrated=False)
     names = [f"{each.version}_{each.name}" for each in applied]
     lines = [f"{'pending' if dry_run else 'applied'}  {name}" for name in names]
     call.show({"dry_run": dry_run, "migrations": names}, "\n".join(lines) or "The schema is up to date.")
 
 
-def _show_progress(migration: Migration, step: int, waits_for: str | None) -> None:
-    """Print, on standard error, which step is next, and why it is tried again."""
-    steps = len(migration.steps)
-    part = f", step {step} of {steps}" if steps > 1 else ""
-    reason = f": tried again ({waits_for})" if waits_for else ""
-    complaints.print(f"migration {migration.version}_{migration.name}{part}{reason}", soft_wrap=True)
+def show_progress(progress: Progress) -> None:
+    """Print, on standard error, which step is next or runs, how far it is, and why it is tried again."""
+    migration, steps = progress.migration, len(progress.migration.steps)
+    part = f", step {progress.step} of {steps}" if steps > 1 else ""
+    facts = [f"{counted(progress.rows, 'row')} changed"] * bool(progress.rows)
+    facts += [f"{progress.seconds} s"] * bool(progress.seconds)
+    facts += [f"tried again ({progress.problem})"] * bool(progress.problem)
+    name = f"migration {migration.version}_{migration.name} ({progress.number} of {progress.total})"
+    complaints.print(f"{name}{part}{': ' * bool(facts)}{', '.join(facts)}", soft_wrap=True)
 
 
 def doctor(call: Call) -> None:
@@ -84,7 +87,7 @@ async def _examine(settings: configuration.Settings, dsn: str) -> list[Finding]:
     try:
         findings = await doctor_flow.examine(connection)
         if all(finding.level == "ok" for finding in findings if finding.subject == "migrations"):
-            files = doctor_flow.examine_files(connection, UploadFolder(settings.data_dir))
+            files = doctor_flow.examine_files(connection, upload_store(settings))
             findings += await doctor_flow.checked(connection, "uploads", files)
             findings += await doctor_flow.checked(connection, "secret key", _secret_key(connection, settings))
         return [*findings, *await doctor_flow.checked(connection, "server log", doctor_flow.examine_log(connection))]

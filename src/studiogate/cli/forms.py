@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, BinaryIO, TypeVar
 from uuid import UUID
 
 import typer
@@ -31,11 +31,11 @@ from studiogate.flows import lead_staff
 from studiogate.flows.forms import staff as flow
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.flows.members.export import safe_name
+from studiogate.runtime import upload_store
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms.hosted import FormLinkFacts
 from studiogate.storage.forms.uploads import StoredFile
 from studiogate.storage.mails import worker_sends
-from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.body import strict_json
 from studiogate.web.public_address import known_address
 
@@ -188,7 +188,7 @@ _decision_command("spam", SubmissionStatus.SPAM, f"Mark submissions as spam. {NO
 @submissions.command("files")
 def files(call: InStudio, submission_id: RowId, output: Folder) -> None:
     """Copy the files of a submission to a folder, under numbered names. Existing files are not overwritten."""
-    folder = UploadFolder(call.settings.data_dir)
+    folder = upload_store(call.settings)
 
     async def found(connection: Connection, access: Access) -> tuple[UUID, list[StoredFile]] | Refusal:
         stored = await flow.files(connection, access, submission_id)
@@ -198,20 +198,21 @@ def files(call: InStudio, submission_id: RowId, output: Folder) -> None:
     targets = [output / safe_name(number, each.filename) for number, each in enumerate(stored, 1)]
     copies = list(zip(stored, targets, strict=True))
     for each, target in copies:
-        _copy(folder.find(studio_id, each.stored_name), target)
+        opened = folder.open_or_refuse(studio_id, each.stored_name, each.place)
+        if isinstance(opened, Refusal):
+            raise CommandError(f"{target.name} is not in {folder} (received by {each.place or 'an unknown machine'}).")
+        _copy(opened.stream, target)
     text = f"Copied {counted(len(stored), 'file')} to {output}." if stored else "The submission has no files."
     call.show([{"file": str(target), "filename": each.filename} for each, target in copies], text)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: BinaryIO, target: Path) -> None:
     """Copy a file so that only this user can read it."""
     advice = "Choose another folder with -o DIR."
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with source.open("rb") as content, new_file(target, advice) as copy:
-            shutil.copyfileobj(content, copy)
-    except FileNotFoundError:
-        raise CommandError(f"{target.name} is not on this machine: run it where the file was received.") from None
+        with source, new_file(target, advice) as copy:
+            shutil.copyfileobj(source, copy)
     except OSError as error:
         raise CommandError(f"{target} cannot be written: {error.strerror}. {advice}") from None
 

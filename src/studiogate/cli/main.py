@@ -31,6 +31,7 @@ COMMANDS = {
         "worker": ("serve:worker", "Run housekeeping, webhooks and mails alone, apart from the API."),
         "migrate": ("doctor:run_migrations", "Bring the database's schema up to date."),
         "doctor": ("doctor:doctor", "Check database, clock, disk and data, and say what to do."),
+        "uploads": ("uploads:app", "Move uploaded files and pictures to another place."),
         "secrets": ("secrets:app", "Replace the key that webhook and link secrets are sealed under."),
     },
     "Studios and their data": {

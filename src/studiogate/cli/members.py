@@ -22,10 +22,10 @@ from studiogate.flows.members import merge as merging
 from studiogate.flows.members import staff as flow
 from studiogate.flows.members.erase import Erased
 from studiogate.flows.members.merge import Merged
+from studiogate.runtime import upload_store
 from studiogate.storage import member_search
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.person_export import Person
-from studiogate.storage.upload_folder import UploadFolder
 
 app = Group("Members: create, change, find, suspend, merge, export, erase.")
 FIND = Annotated[
@@ -119,7 +119,7 @@ def export(call: InStudio, member_id: RowId, output: Output = None) -> None:
             raise CommandError(f"{target} exists: choose another file with -o FILE.")
     except OSError as error:
         raise CommandError(f"{target} cannot be written: {error.strerror}. Choose another file with -o FILE.") from None
-    folder, studios = UploadFolder(call.settings.data_dir), list[UUID]()
+    folder, studios = upload_store(call.settings), list[UUID]()
 
     async def action(connection: Connection, access: Access) -> Person | Refusal:
         studios.append(access.studio_id)
@@ -130,8 +130,8 @@ def export(call: InStudio, member_id: RowId, output: Output = None) -> None:
         missing = exporting.write_archive(stream, person, folder, studios[-1])
     text = f"Wrote {target}. It holds personal data: send it safely, then delete it."
     if missing:
-        absent = f"{counted(len(missing), 'file')} of the person not on this machine, so not in the archive:"
-        text += f"\n{absent} {', '.join(missing)}. Run the command on the machine that received them."
+        absent = f"{counted(len(missing), 'file')} of the person not in {folder}, so not in the archive:"
+        text += f"\n{absent} {', '.join(missing)}. `studiogate doctor` says where they are."
     call.show({"id": str(member_id), "file": str(target), "files_missing": missing}, text)
 
 
@@ -144,7 +144,7 @@ def erase(
         raise CommandError("Standard input is closed, so nobody can be asked: confirm with --yes. Nothing was erased.")
     if not yes and not typer.confirm(WARNING, err=True):
         raise CommandError("Nothing was erased.")
-    folder = UploadFolder(call.settings.data_dir)
+    folder = upload_store(call.settings)
 
     async def action(connection: Connection, access: Access) -> Erased | Refusal:
         done = await erasure.erase(connection, access, member_id)

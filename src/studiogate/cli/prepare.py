@@ -37,48 +37,50 @@ from studiogate.flows.staff import operators, roles, set_up
 from studiogate.flows.staff.operators import SIGN_IN_LINK
 from studiogate.flows.staff.roles import Invitation
 from studiogate.flows.studio_file import FilesBeside, Options
+from studiogate.runtime import upload_store
 from studiogate.settings import Settings
 from studiogate.storage import keys as kept_keys
 from studiogate.storage import mails, secret_key
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.db import migrate
-from studiogate.storage.db.migrate import Migration
+from studiogate.storage.db.migrate import Progress
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import UploadStore
 
 KEY_FILE = "demo.key"
 
 
 def load(call: Call) -> None:
     """Load the demo studio: two locations, ten weeks of classes, members, staff, waitlists, leads and forms."""
-    folder = call.settings.data_dir
+    folder, uploads = call.settings.data_dir, upload_store(call.settings)
 
     async def work(connection: Connection) -> str:
         if await studios.find_studio(connection, demo.SLUG) is not None:
             # It may have new bookings since, which today's file would contradict.
             raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
-        return await _create(connection, folder)
+        return await _create(connection, folder, uploads)
 
     key: str = call.on_database(work)
     call.show({"studio": demo.SLUG, "key": key}, f"The demo studio is loaded. A key for it:\n\n{key}")
 
 
-async def ensure(connection: Connection, folder: Path) -> str | None:
+async def ensure(connection: Connection, folder: Path, uploads: UploadStore | None = None) -> str | None:
     """Load the demo studio into an empty database; return a working key if there is a demo studio."""
     if not await studios.any_studio(connection):
-        return await _create(connection, folder)
+        return await _create(connection, folder, uploads or UploadFolder(folder))
     if await studios.find_studio(connection, demo.SLUG) is None:
         return None
     return await _demo_key(connection, folder)
 
 
-async def _create(connection: Connection, folder: Path) -> str:
+async def _create(connection: Connection, folder: Path, uploads: UploadStore) -> str:
     """Load the studio, make a key and let its day happen, all of it or nothing; return the key."""
     now = clock.now()
     async with connection.transaction():
         await mails.silence(connection)
-        await _import(connection, folder, now)
+        await _import(connection, uploads, now)
         studio = await studios.find_studio(connection, demo.SLUG)
         if studio is None:
             raise AssertionError("the studio was just imported")
@@ -95,12 +97,12 @@ async def _create(connection: Connection, folder: Path) -> str:
     return key
 
 
-async def _import(connection: Connection, folder: Path, now: datetime) -> None:
+async def _import(connection: Connection, uploads: UploadStore, now: datetime) -> None:
     document = json.dumps(demo.demo_studio_file(now)).encode()
     with TemporaryDirectory() as beside:
         for upload_id, content in demo.demo_files().items():
             (Path(beside) / upload_id).write_bytes(content)
-        files = FilesBeside(Path(beside), UploadFolder(folder))
+        files = FilesBeside(Path(beside), uploads)
         access, options = operator_access(studio_file.studio_in(BytesIO(document))), Options(files=files)
         outcome = await studio_file.import_studio_file(connection, access, BytesIO(document), options)
     if isinstance(outcome, Refusal):
@@ -149,14 +151,15 @@ async def prepare_database(settings: Settings, dsn: str, no_demo: bool) -> tuple
     """Migrate the database, and load the demo studio unless it is not wanted; return a key of it and the path of the
     console, with a link that signs in."""
 
-    def log_waits(migration: Migration, step: int, problem: str | None) -> None:
-        if problem:
-            log.warning("migration is tried again", migration=migration.version, step=step, problem=problem)
+    def log_waits(progress: Progress) -> None:
+        if progress.problem:
+            of = {"migration": progress.migration.version, "step": progress.step}
+            log.warning("migration is tried again", **of, problem=progress.problem)
 
     async with _connected(dsn) as connection:
         await migrate.migrate(connection, report=log_waits)
         await check_key(connection, settings)
-        key = None if no_demo else await ensure(connection, settings.data_dir)
+        key = None if no_demo else await ensure(connection, settings.data_dir, upload_store(settings))
         return key, await console_path(connection, Sealer(lambda: configuration.secret_keys(settings)))
 
 

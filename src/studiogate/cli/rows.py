@@ -26,10 +26,10 @@ from studiogate.domain.schedule.fields import CLASS_TYPE, INSTRUCTOR, LOCATION, 
 from studiogate.domain.staff_input import Fields
 from studiogate.flows.schedule import class_types, closures, instructors, locations, pictures, rooms, series
 from studiogate.flows.schedule.rows import Given, Saved
+from studiogate.runtime import upload_store
 from studiogate.storage import operator_lists as storage
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Record
-from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.public_address import known_address
 
 PictureFile = Annotated[
@@ -169,7 +169,7 @@ def add_picture(group: Group, word: str) -> None:
         if file is None:
             call.act(word, row_id, lambda c, a: pictures.change(c, a, subject, None))
         else:
-            content, folder = read_start(file, MAX_BYTES + 1), UploadFolder(call.settings.data_dir)
+            content, folder = read_start(file, MAX_BYTES + 1), upload_store(call.settings)
             path = call.act(word, row_id, lambda c, a: pictures.upload(c, a, folder, subject, content))
             url = known_address(call.settings) + path
         shown = "The picture is removed." if url is None else f"The picture is stored: {url}"

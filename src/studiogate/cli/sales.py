@@ -12,7 +12,7 @@ from studiogate.cli.context import CommandError, counted
 from studiogate.cli.field_options import RowId, Undo, option_id, option_time
 from studiogate.cli.rows import add_list
 from studiogate.domain.access import Access
-from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
+from studiogate.domain.fields.catalog import PaidBy, ProductType, PurchaseStatus
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import MembershipState
 from studiogate.domain.money import money_text
@@ -53,6 +53,7 @@ Why = Annotated[str, typer.Option("--reason", help="Why; kept in the audit log."
 Buyer = Annotated[UUID, option_id("Who buys.", "--member")]
 PriceId = Annotated[UUID | None, option_id("At which price; the default one if none is named.", "--price")]
 LocationId = Annotated[UUID | None, option_id("Where it is sold.", "--location")]
+Way = Annotated[PaidBy | None, typer.Option("--paid-by", help="How it was paid.")]
 Pending = Annotated[bool, typer.Option("--pending", help="The payment has not arrived yet.")]
 
 
@@ -70,9 +71,10 @@ def sell_membership(
     renew: Annotated[
         bool | None, typer.Option("--renew/--no-renew", help="By default a recurring price renews.")
     ] = None,
+    paid_by: Way = None,
 ) -> None:
     """Sell a membership: the purchase and the membership with its period and credits."""
-    order = Order(member, product, price, location, quantity, not pending, starts, ends, renew)
+    order = Order(member, product, price, location, quantity, not pending, starts, ends, renew, paid_by)
     sold = call.act_in_studio("product", lambda c, access: sell(c, access, order))
     line = sold.sale.line
     purchase = {"amount_total": str(line.amount_total), "currency": line.currency, "status": line.status}
@@ -186,10 +188,12 @@ def record(
     quantity: Annotated[int, typer.Option(help="How many.")] = 1,
     location: LocationId = None,
     pending: Pending = False,
+    paid_by: Way = None,
 ) -> None:
     """Record a purchase: of a product (--product), or of anything else (--item and --amount). Memberships are sold
     with `membership sell`."""
     free = {"product_key": item, "product_type": kind and kind.value, "amount_total": amount, "currency": currency}
+    way = {} if paid_by is None else {"paid_by": paid_by.value}
     status = PurchaseStatus.PENDING if pending else PurchaseStatus.COMPLETED
     line = {name: value for name, value in free.items() if value is not None}
     if (product is None) == (not line):
@@ -197,9 +201,9 @@ def record(
 
     async def action(connection: Connection, access: Access) -> UUID | Refusal:
         if product is not None:
-            order = Order(member, product, price, location, quantity, paid=not pending)
+            order = Order(member, product, price, location, quantity, paid=not pending, paid_by=paid_by)
             return await purchase_flow.record_product(connection, access, order)
-        given: dict[str, object] = {**line, "quantity": quantity, "status": status.value}
+        given: dict[str, object] = {**line, **way, "quantity": quantity, "status": status.value}
         return await purchase_flow.record_line(connection, access, member, location, given)
 
     purchase_id = call.act_in_studio("purchase", action)
@@ -209,11 +213,14 @@ def record(
 
 @purchases.command("mark")
 def mark_purchase(
-    call: InStudio, purchase_id: RowId, status: Annotated[Paid, typer.Argument(metavar="completed|failed")]
+    call: InStudio,
+    purchase_id: RowId,
+    status: Annotated[Paid, typer.Argument(metavar="completed|failed")],
+    paid_by: Way = None,
 ) -> None:
     """Record what became of a payment. A membership is past_due while a purchase that pays for it is failed."""
     marked = PurchaseStatus(status.value)
-    done = call.act("purchase", purchase_id, lambda c, access: purchase_flow.mark(c, access, purchase_id, marked))
+    done = call.act("purchase", purchase_id, lambda c, a: purchase_flow.mark(c, a, purchase_id, marked, paid_by))
     call.show({"id": str(purchase_id), "status": done.value}, f"The purchase is {done.value} now.")
 
 

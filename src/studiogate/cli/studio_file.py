@@ -19,8 +19,8 @@ from studiogate.domain.studio_file.sections import studio_file_schema
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome
 from studiogate.flows.studio_file.files import ExportedFiles, folder_beside
+from studiogate.runtime import upload_store
 from studiogate.storage.studio_file.diff import RowChange
-from studiogate.storage.upload_folder import UploadFolder
 
 SHOWN = 50
 # The longest value that a dry run prints in full.
@@ -64,7 +64,7 @@ def import_file(
             row = {"place": change.place, "id": str(change.id), "created": change.created, "fields": fields}
             changes.write(json.dumps(row, ensure_ascii=False) + "\n")
 
-        files = FilesBeside(folder_beside(path), UploadFolder(call.settings.data_dir)) if str(path) != "-" else None
+        files = FilesBeside(folder_beside(path), upload_store(call.settings)) if str(path) != "-" else None
         options = Options(dry_run, overwrite, strict, quiet, files)
         if dry_run:
             options = replace(options, on_change=note)
@@ -90,14 +90,16 @@ def _import(call: Call, path: Path, options: Options) -> Outcome:
 
 def export(call: InStudio, output: Output = None) -> None:
     """Write a studio as a studio file, which is JSON, with everything in it: importing it again changes nothing."""
-    uploads = UploadFolder(call.settings.data_dir)
+    uploads = upload_store(call.settings)
     files = None if output is None else ExportedFiles(folder_beside(output), uploads)
     with written(output) as write:
         call.read(lambda connection, _access: studio_file.export_studio(connection, str(call.studio), write, files))
     if call.as_json and files is not None:
-        print_json({"file": str(output), "missing_uploads": files.lost})
-    for upload_id in files.lost if files else ():
-        complaints.print(f"warning: the file of upload {upload_id} is lost; its row is in the export.", soft_wrap=True)
+        print_json({"file": str(output), "missing_uploads": files.missing})
+    for upload_id in files.missing if files else ():
+        complaints.print(
+            f"warning: the file of upload {upload_id} is not in {uploads}; its row is in the export.", soft_wrap=True
+        )
 
 
 def _print_json(outcome: Outcome, options: Options, changes: IO[str], path: Path) -> None:

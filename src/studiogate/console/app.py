@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from studiogate.console import navigation, screens
-from studiogate.console.framework import checks, csrf, refusals, templating
+from studiogate.console.framework import checks, cookies, csrf, formats, refusals, templating
 from studiogate.console.framework.page import PREFIX, Audience, Route
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest, Refused, own_page
@@ -19,17 +19,11 @@ from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.web import sending
 from studiogate.web.front_end import Exchange, FrontEnd, RouteTree
-from studiogate.web.limits import Buckets
+from studiogate.web.rate_limits import RateLimits
 from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header
 from studiogate.web.sending import CommonHeaders
 
-# This site's own scripts and styles and nothing inline: markup that somebody stored in a name cannot run. No other site
-# can show a page in a frame.
-POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 REPEATED = "This form was sent twice. It took effect once."
 OTHER_SESSION = "You have signed in again, or chosen another studio, since this page was opened. "
 ASK_TO_SEND = OTHER_SESSION + "Send the form as {person} to {studio}?"
@@ -49,11 +43,13 @@ class ConsoleExchange(Exchange):
 class ConsoleApp(FrontEnd[ConsoleExchange]):
     """Serves the console to people who are signed in."""
 
-    common = CommonHeaders((*sending.on_every_answer(policy=POLICY, referrer=b"same-origin"), *sending.OF_PAGES))
+    common = CommonHeaders(
+        (*sending.on_every_answer(policy=templating.POLICY, referrer=b"same-origin"), *sending.OF_PAGES)
+    )
 
-    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
+    def __init__(self, runtime: Runtime, limits: RateLimits | None = None) -> None:
         self._runtime = runtime
-        self._buckets = buckets or Buckets()
+        self._limits = limits or RateLimits()
         routes = screens.routes()
         # A tree per method: GET /sales/purchases/{id}/{form} and POST /sales/purchases/{id}/waive are different pages.
         self._trees = {
@@ -80,6 +76,10 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
         if console.person is not None:
             exchange.key_id = f"staff {console.signed_in.session.account_id}"
             exchange.studio_id = console.access.studio_id
+            place = console.query.get("location", "")
+            known = {str(each.id) for each in console.frame.locations}
+            if place in known and place != console.cookies.get(cookies.PLACE):
+                answer = answer._replace(headers=(*answer.headers, cookies.place(place, secure=console.secure)))
         return answer
 
     async def answer(self, exchange: ConsoleExchange) -> Answer:
@@ -88,8 +88,11 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
             exchange.route = "/console/assets"
             found = templating.find(request.path, zipped=request.takes_gzip)
             return found or console.not_found()
-        admitted = await checks.admit(self._runtime, request, self._buckets)
+        admitted = await checks.admit(self._runtime, request, self._limits)
         console.person, console.navigation = admitted.person, self._entries
+        if admitted.person is not None:
+            frame = admitted.person.frame
+            formats.use(frame.time_format, names_zones=frame.has_zones)
         if admitted.refusal is not None:
             answer = console.error(Refusal(Code.RATE_LIMITED))
             return answer._replace(headers=(*answer.headers, (b"retry-after", admitted.refusal.retry_after)))
@@ -126,7 +129,7 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
 
     async def _run_action(self, console: ConsoleRequest, route: Route) -> Answer:
         refusal, person = checks.permission_refusal(route, console.person), console.person
-        if route.takes_file and refusal is not None:
+        if route.max_file and refusal is not None:
             return console.refused(refusal)  # without reading the file
         form = await checks.read_form(self._runtime, console.http, person, route)
         if isinstance(form, Refusal):

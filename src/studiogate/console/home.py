@@ -9,12 +9,15 @@ address (docs/decisions/0018).
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+from studiogate import clock
 from studiogate.console.framework import Audience, ConsoleRequest, action, page
-from studiogate.console.framework.formats import day_and_time
-from studiogate.console.navigation import Entry, menu_of
+from studiogate.console.framework.formats import day, day_and_time, local, with_query
+from studiogate.console.framework.parse import near_date
+from studiogate.console.navigation import Entry, Group, menu_of
 from studiogate.domain.staff import Permission
+from studiogate.domain.typed_days import typed_day
 from studiogate.storage import member_search
-from studiogate.storage.console import count_first_rows
+from studiogate.storage.console import read_first_rows
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.member_list import MemberFilters
 from studiogate.storage.schedule.read import find_classes
@@ -25,7 +28,7 @@ from studiogate.web.response import Answer
 async def home(request: ConsoleRequest) -> Answer:
     if request.may(Permission.STUDIO):
         async with request.database.connection() as connection:
-            rows = await count_first_rows(connection, request.access)
+            rows = await read_first_rows(connection, request.access)
         if not rows.classes and not rows.members:
             return request.redirect("/console/welcome")
     menu = menu_of(request.navigation, request.may)
@@ -35,6 +38,7 @@ async def home(request: ConsoleRequest) -> Answer:
 PER_GROUP = 6
 MAX_TEXT = 100
 MAX_WORDS = 6
+DAY_PAGES = ("/schedule", "/today")
 
 
 class Hit(NamedTuple):
@@ -63,6 +67,7 @@ async def search(request: ConsoleRequest) -> Answer:
     entries = [each for each in request.navigation if each.is_for(request.may)]
     matching = [each for each in entries if is_named_by(each, words)]
     groups = [Found("Pages", [Hit(each.label, each.group.value, each.href) for each in matching])]
+    groups.insert(0, Found("Days", _days(request, text)))
     if words:  # without one, arbitrary rows would match
         paths = {each.path for each in entries}
         async with request.database.connection() as connection:
@@ -71,10 +76,20 @@ async def search(request: ConsoleRequest) -> Answer:
     return request.render("search/search.html", part="search/_hits.html", text=text, groups=shown)
 
 
+def _days(request: ConsoleRequest, text: str) -> list[Hit]:
+    """Return the pages of the day that a text names, such as tomorrow or 3 dec."""
+    today = local(clock.now(), request.frame.timezone).date()
+    found = near_date(str(typed_day(text, today, request.frame.time_format.order)), today)
+    entries = [each for each in request.navigation if each.path in DAY_PAGES and each.is_for(request.may)]
+    if found is None:
+        return []
+    return [Hit(f"{day(found)}", each.label, with_query(each.href, day=found)) for each in entries]
+
+
 def is_named_by(entry: Entry, words: Words) -> bool:
-    """Return whether each word is in the label, the other words or the group of a page."""
+    """Return whether each word is in the label, the other words or the group of a page. Actions need a word."""
     text = f"{entry.label} {entry.words} {entry.group.value}".casefold()
-    return all(each.casefold() in text for each in words)
+    return bool(words or entry.group is not Group.ACTION) and all(each.casefold() in text for each in words)
 
 
 async def _classes(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
@@ -97,7 +112,9 @@ async def _members(request: ConsoleRequest, connection: Connection, words: Words
     hits = [
         Hit(
             each["name"],
-            " · ".join(filter(None, (each["email"], each["phone"], each["product"]))),
+            " · ".join(
+                filter(None, ("similar name" if each["similar"] else "", each["email"], each["phone"], each["product"]))
+            ),
             f"/console/members/{each['id']}",
         )
         for each in found.rows

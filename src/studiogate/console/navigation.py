@@ -18,7 +18,8 @@ class Group(StrEnum):
     OFFER = "Offer"
     PEOPLE = "People"
     PARTNERS = "Partners"
-    SEARCH = "Search"  # only found by searching
+    SEARCH = "Page"  # only found by searching
+    ACTION = "Action"  # likewise, once something is typed
 
 
 class Entry(NamedTuple):
@@ -43,99 +44,89 @@ class Entry(NamedTuple):
         return path == self.href or path.startswith(self.href + "/")
 
 
-ENTRIES: Sequence[Entry] = (
-    Entry("Today", "/today", Permission.SCHEDULE_READ, "front desk check-in roster walk-in", "today"),
-    Entry("Schedule", "/schedule", Permission.SCHEDULE_READ, "calendar week classes timetable", "calendar"),
-    Entry("Members", "/members", Permission.MEMBERS, "people customers clients memberships credits", "people"),
-    Entry("Leads", "/leads", Permission.LEADS, "prospects enquiries pipeline trial", "leads"),
-    Entry("Forms", "/forms", Permission.SUBMISSIONS, "waiver inbox submissions signatures questions builder", "form"),
-    Entry("Sales", "/sales", Permission.SALES, "purchases payments fees till cash renewals refund revenue", "card"),
-    Entry("Insights", "/insights", Permission.STUDIO, "reports figures statistics analytics attendance", "chart"),
-    Entry("Settings", "/settings", Permission.STUDIO, "set up options configuration preferences", "settings"),
+P, G = Permission, Group
+MENU: Sequence[Entry] = (
+    Entry("Today", "/today", P.SCHEDULE_READ, "front desk check-in roster walk-in attendance no-show", "today"),
+    Entry("Schedule", "/schedule", P.SCHEDULE_READ, "calendar week timetable classes sub substitute cover", "calendar"),
     Entry(
+        "Members", "/members", P.MEMBERS, "people customers clients credits freeze pause booking export csv", "people"
+    ),
+    Entry("Leads", "/leads", P.LEADS, "prospects enquiry inquiry pipeline trial", "leads"),
+    Entry("Forms", "/forms", P.SUBMISSIONS, "waiver signatures questions builder survey qr code link", "form"),
+    Entry("Sales", "/sales", P.SALES, "purchases payments fees till cash refund receipts orders renewals", "card"),
+    Entry("Insights", "/insights", P.STUDIO, "reports figures statistics analytics attendance revenue", "chart"),
+    Entry("Settings", "/settings", P.STUDIO, "set up options configuration preferences", "settings"),
+)
+# Group, label, path, permission, other words, and the icon of a line in a developer's menu.
+OTHERS: Sequence[tuple[Group, str, str, Permission | None, str, str]] = (
+    (
+        G.STUDIO,
         "Studio",
         "/settings/studio",
-        Permission.STUDIO,
-        "name logo colour currency time zone 12 24 hours",
+        P.STUDIO,
+        "name logo brand colour color currency time zone 12 24 hours",
         "",
-        Group.STUDIO,
     ),
-    Entry(
+    (
+        G.STUDIO,
         "Rules",
         "/settings/rules",
-        Permission.STUDIO,
+        P.STUDIO,
         "policy policies cancellation late fee no-show waitlist window",
         "",
-        Group.STUDIO,
     ),
-    Entry(
-        "Mails", "/settings/mails", Permission.STUDIO, "email emails notifications reminders messages", "", Group.STUDIO
-    ),
-    Entry(
-        "Locations",
-        "/settings/locations",
-        Permission.SCHEDULE,
-        "place address rooms spots spot map phone",
-        "",
-        Group.OFFER,
-    ),
-    Entry(
-        "Class types", "/settings/class-types", Permission.SCHEDULE, "courses yoga pilates pictures", "", Group.OFFER
-    ),
-    Entry(
-        "Instructors",
-        "/settings/instructors",
-        Permission.SCHEDULE,
-        "teachers trainers coaches pictures",
-        "",
-        Group.OFFER,
-    ),
-    Entry(
+    (G.STUDIO, "Mails", "/settings/mails", P.STUDIO, "email emails notifications reminders messages", ""),
+    (G.OFFER, "Locations", "/settings/locations", P.SCHEDULE, "place address rooms spots spot map phone bikes", ""),
+    (G.OFFER, "Class types", "/settings/class-types", P.SCHEDULE, "courses yoga pilates pictures photo", ""),
+    (G.OFFER, "Instructors", "/settings/instructors", P.SCHEDULE, "teachers trainers coaches pictures photo", ""),
+    (
+        G.OFFER,
         "Products",
         "/settings/products",
-        Permission.CATALOG,
-        "prices price pass packs memberships catalog catalogue",
+        P.CATALOG,
+        "prices pass packs memberships catalogue catalog offers",
         "",
-        Group.OFFER,
     ),
-    Entry(
+    (
+        G.PEOPLE,
         "Staff",
         "/staff",
-        Permission.STAFF,
-        "colleagues team roles invite invitation permissions password reset accounts",
+        P.STAFF,
+        "colleagues team employees roles permissions password reset accounts",
         "staff",
-        Group.PEOPLE,
     ),
-    Entry("Audit log", "/audit", Permission.AUDIT_READ, "history who changed actions", "", Group.PEOPLE),
-    Entry(
-        "Keys",
-        "/partners/keys",
-        Permission.KEYS,
-        "api key token scopes partners developers integration",
-        "key",
-        Group.PARTNERS,
+    (G.PEOPLE, "Audit log", "/audit", P.AUDIT_READ, "history who changed actions", ""),
+    (G.PARTNERS, "Keys", "/partners/keys", P.KEYS, "api key token scopes partners developers integration", "key"),
+    (G.PARTNERS, "Requests", "/partners/requests", P.REQUESTS_READ, "request log api errors partners", "form"),
+    (G.PARTNERS, "Events", "/partners/events", P.EVENTS_READ, "event log api partners", "event"),
+    (G.PARTNERS, "Webhooks", "/partners/webhooks", P.WEBHOOKS, "endpoints deliveries replay recover partners", "chart"),
+    (G.SEARCH, "Sums of sales", "/sales/sums", P.SALES, "cash up takings day close daily total income", ""),
+    (G.SEARCH, "Open fees", "/sales/fees", P.SALES, "late fee unpaid owed debts waive", ""),
+    (G.SEARCH, "Renewals due", "/sales/renewals", P.SALES, "failed payments past due subscriptions recurring", ""),
+    (G.SEARCH, "Weekly series", "/schedule/series", P.SCHEDULE_READ, "timetable recurring repeat regular classes", ""),
+    (G.SEARCH, "Closures", "/schedule/closures", P.SCHEDULE_READ, "holidays vacation closed days", ""),
+    (G.SEARCH, "Inbox of forms", "/forms/inbox", P.SUBMISSIONS, "submissions waivers signed answers review", ""),
+    (G.SEARCH, "Import a file", "/import", P.IMPORT, "CSV or studio file upload migrate move", ""),
+    (G.SEARCH, "First steps", "/welcome", P.STUDIO, "set up checklist new studio invite", ""),
+    (
+        G.SEARCH,
+        "Your account",
+        "/account",
+        None,
+        "password sessions studio colours dark mode second factor 2fa profile",
+        "",
     ),
-    Entry(
-        "Requests",
-        "/partners/requests",
-        Permission.REQUESTS_READ,
-        "request log api errors partners",
-        "form",
-        Group.PARTNERS,
-    ),
-    Entry("Events", "/partners/events", Permission.EVENTS_READ, "event log api partners", "event", Group.PARTNERS),
-    Entry(
-        "Webhooks",
-        "/partners/webhooks",
-        Permission.WEBHOOKS,
-        "endpoints deliveries replay recover partners",
-        "chart",
-        Group.PARTNERS,
-    ),
-    Entry("Import a file", "/import", Permission.IMPORT, "CSV or studio file", "", Group.SEARCH),
-    Entry("First steps", "/welcome", Permission.STUDIO, "import, invite, partner key", "", Group.SEARCH),
-    Entry("Your account", "/account", None, "password, sessions, studio, colours", "", Group.SEARCH),
+    (G.ACTION, "New class", "/schedule/classes/new", P.SCHEDULE, "add plan workshop event", ""),
+    (G.ACTION, "New weekly series", "/schedule/series/new", P.SCHEDULE, "add recurring repeat classes", ""),
+    (G.ACTION, "Copy a week", "/schedule/copy", P.SCHEDULE, "duplicate schedule", ""),
+    (G.ACTION, "New member", "/members/new", P.MEMBERS, "add customer client person sign up register", ""),
+    (G.ACTION, "New form", "/forms/new", P.FORMS, "add build survey questionnaire", ""),
+    (G.ACTION, "New product", "/settings/products/new", P.CATALOG, "add price pass pack membership", ""),
+    (G.ACTION, "Invite a colleague", "/staff/invite", P.STAFF, "add hire staff employee team user", ""),
+    (G.ACTION, "New key", "/partners/keys/new", P.KEYS, "add api partner integration", ""),
+    (G.ACTION, "New endpoint", "/partners/webhooks/new", P.WEBHOOKS, "add webhook", ""),
 )
+ENTRIES = (*MENU, *(Entry(label, path, needs, words, icon, group) for group, label, path, needs, words, icon in OTHERS))
 
 
 def entries_of(paths: Sequence[str]) -> list[Entry]:
@@ -159,7 +150,7 @@ def current_of(menu: Sequence[Entry], entries: Sequence[Entry], path: str) -> En
 
 
 def is_of_settings(entry: Entry) -> bool:
-    return entry.group not in (Group.MENU, Group.SEARCH)
+    return entry.group not in (Group.MENU, Group.SEARCH, Group.ACTION)
 
 
 def settings_of(entries: Sequence[Entry], may: Callable[[Permission], bool]) -> list[tuple[Group, list[Entry]]]:

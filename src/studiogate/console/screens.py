@@ -2,20 +2,35 @@
 
 from collections.abc import Sequence
 
-from studiogate.console import home, sales, staff
+from studiogate.console import audit, home, insights, staff
 from studiogate.console.account import links, profile, resume, sign_in
-from studiogate.console.desk import booking, class_page, live, today, waiver, walk_in
+from studiogate.console.desk import booking, cancellation, check_in, class_page, live, today, waiver, walk_in
+from studiogate.console.forms import builder, export, submissions
+from studiogate.console.forms import lists as form_lists
+from studiogate.console.forms import pages as form_pages
 from studiogate.console.framework.page import ROUTES, Route
+from studiogate.console.leads import board, lead
 from studiogate.console.members import actions, book, downloads, forms, lists, merge, sell
 from studiogate.console.members import profile as member_profile
+from studiogate.console.partners import events, requests, webhooks
+from studiogate.console.partners import keys as partner_keys
+from studiogate.console.sales import lists as sales_lists
+from studiogate.console.sales import payments, sums
 from studiogate.console.schedule import change_class, class_pages, closure_pages, copy_pages, series_pages, week
-from studiogate.console.set_up import first_studio, imports
+from studiogate.console.set_up import first_studio, imports, steps
+from studiogate.console.settings import index, kinds, mails, offer, places, product_actions, products, rules
+from studiogate.console.settings import studio as settings_studio
 
 SCREENS = (
-    home, sign_in, links, resume, profile, first_studio, imports, staff,
+    home, sign_in, links, resume, profile, first_studio, steps, imports,
+    staff, audit, index, settings_studio, rules, mails,
     week, class_pages, change_class, copy_pages, series_pages, closure_pages,
-    lists, member_profile, actions, sell, book, forms, downloads, merge, sales,
-    today, booking, walk_in, waiver, class_page, live,
+    board, lead, sums, insights,
+    lists, member_profile, actions, sell, book, forms, downloads, merge, sales_lists, payments,
+    form_lists, form_pages, builder, export, submissions,
+    today, booking, cancellation, check_in, walk_in, waiver, class_page, live,
+    partner_keys, requests, events, webhooks,
+    kinds, places, offer, products, product_actions,
 )  # fmt: skip
 
 

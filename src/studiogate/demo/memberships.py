@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from studiogate.demo.people import Cohort, Person
 from studiogate.demo.seed import Seed, daytime, midnight, months_before, read, written
 from studiogate.demo.studio import PRODUCT_BY_KEY, Price, price_id
+from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.purchases import RECEIVED
 
 Row = dict[str, Any]
 PAUSE_REASONS = ("travel", "injury", "parental leave", "busy season at work")
@@ -254,7 +256,14 @@ def _purchase(seed: Seed, person: Person, sale: Sale) -> Row:
         # Quantized like the total, so that the currency keeps its own number of decimals.
         "refunded_amount": str((total * sale.refunded).quantize(total)),
         "status": sale.status,
+        "paid_by": _paid_by(seed, person, sale) if PurchaseStatus(sale.status) in RECEIVED else None,
     }
+
+
+def _paid_by(seed: Seed, person: Person, sale: Sale) -> str:
+    """Small things are often paid in cash, everything else mostly by card."""
+    ways = ("cash", "cash", "card", "card") if sale.product == SOCKS else ("card", "card", "card", "cash", "transfer")
+    return seed.pick(ways, "paid by", person.id, written(sale.bought_at))
 
 
 def _purchase_row(seed: Seed, person: Person, product_key: str, bought_at: datetime, price: Price) -> Row:

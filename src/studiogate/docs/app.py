@@ -31,7 +31,7 @@ POLICY = (
     b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 ALLOW: Header = (b"allow", b"GET, HEAD, OPTIONS")
-OF_API = ("/partner/", "/livez", "/readyz", "/metrics")
+OF_API = ("/partner/", "/livez", "/readyz", "/up", "/metrics")
 TEXTS = ("/llms.txt", "/llms-full.txt")
 VARY: Header = (b"vary", b"accept, accept-encoding")
 DEMO = "demo"  # the slug of the demo studio; other studios publish their forms themselves

@@ -45,9 +45,10 @@ CONTENTS: Mapping[str, Sequence[Entry]] = {
         Entry("member-mails", "docs/member-mails.md"),
     ),
     "Set up a studio": (
-        *_guides("studio-of-your-own", "import-csv"),
+        *_guides("studio-of-your-own", "import-csv", "operating"),
         Entry("studio-file", "docs/studio-file.md"),
         Entry("operations", "docs/operations.md"),
+        Entry("upgrading", "docs/upgrading.md"),
         Entry("metrics", "docs/metrics.md"),
     ),
 }

@@ -14,13 +14,7 @@ from studiogate.docs.rendering import Section
 from studiogate.web.static_assets import SHARED, StaticAssets
 
 _HERE = Path(__file__).parent
-ASSETS = StaticAssets(
-    "/docs/assets/",
-    SHARED / "tokens.css",
-    SHARED / "ui.css",
-    _HERE / "static",
-    *contents.images(),
-)
+ASSETS = StaticAssets("/docs/assets/", SHARED / "tokens.css", SHARED / "ui.css", _HERE / "static", *contents.images())
 # In samples; a page shows the address of the service instead.
 SAMPLE_ADDRESS = "http://127.0.0.1:8080"
 SUMMARY = (

@@ -41,6 +41,7 @@ ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 ID_LENGTH = 8
 SECRET_LENGTH = 43  # the fewest base62 digits that hold 256 bits
 CHECKSUM_LENGTH = 6
+_ID = re.compile(rf"[0-9A-Za-z]{{{ID_LENGTH}}}")
 _KEY = re.compile(
     rf"sgk_(live|test)_([0-9A-Za-z]{{{ID_LENGTH}}})_([0-9A-Za-z]{{{SECRET_LENGTH}}})([0-9A-Za-z]{{{CHECKSUM_LENGTH}}})"
 )
@@ -94,6 +95,11 @@ def new_key(credential_id: str, *, test: bool) -> str:
     return body + _checksum(body)
 
 
+def key_id(text: str) -> str | None:
+    """Return a text if it has the form of a key's id."""
+    return text if _ID.fullmatch(text) else None
+
+
 def parse(key: str) -> PresentedKey | None:
     """Parse a key; return None if its format or checksum is wrong."""
     match = _KEY.fullmatch(key)
@@ -144,6 +150,12 @@ def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
     needed = (GIVING_NEEDS[scope] for scope in scopes if scope in GIVING_NEEDS)
     refusals = (access.refusal_without_permission(each) for each in needed)
     return next((each for each in refusals if each is not None), None)
+
+
+def giveable(access: Access) -> frozenset[Scope]:
+    """Return the scopes that somebody may give a key."""
+    permissions = frozenset() if access.staff is None else access.staff.permissions
+    return frozenset(each for each in Scope if each not in GIVING_NEEDS or GIVING_NEEDS[each] in permissions)
 
 
 # The largest number of the column.

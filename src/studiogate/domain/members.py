@@ -13,10 +13,7 @@ from studiogate.domain.staff_input import Fields, fault, fields_of, read_fields,
 MAX_NOTE = 10_000
 
 
-MEMBER: Fields = {
-    **fields_of(MEMBERS, "suspended", "staff_notes", "erased_at"),
-    "role": MEMBERS["role"].never_null(),
-}
+MEMBER: Fields = {**fields_of(MEMBERS, "suspended", "staff_notes", "erased_at"), "role": MEMBERS["role"].never_null()}
 # A new profile is a member's, and has nothing yet that follows from memberships.
 NEW_MEMBER: Fields = {
     name: field for name, field in MEMBER.items() if name != "role" and not name.startswith("membership_")

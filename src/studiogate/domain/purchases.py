@@ -2,6 +2,8 @@
 
 - A purchase is recorded as ``pending`` or ``completed``; staff then mark a pending one as completed or failed. A
   returned payment turns a completed purchase into a failed one.
+- ``paid_by`` says how a purchase was paid, as far as somebody said so. It stays when the payment is returned: the
+  refund is of the same kind.
 - A refund is recorded on a completed purchase, in one or several parts, never above its total. It changes nothing about
   a membership that was bought: staff cancel that themselves.
 - A fee that was not paid can be waived: it becomes ``cancelled``. A paid one is refunded."""
@@ -15,7 +17,7 @@ from uuid import UUID
 from studiogate.domain.catalog import CURRENCY, Price, Product, decimals_faults
 from studiogate.domain.fields import Field, required
 from studiogate.domain.fields import readers as v
-from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
+from studiogate.domain.fields.catalog import PaidBy, ProductType, PurchaseStatus
 from studiogate.domain.money import money_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff_input import by_name, fault, read_fields, refused
@@ -31,6 +33,8 @@ PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProx
     }
 )
 REFUNDABLE = frozenset({PurchaseStatus.COMPLETED, PurchaseStatus.PARTIALLY_REFUNDED})
+# The statuses of purchases that have brought in money.
+RECEIVED = frozenset({*REFUNDABLE, PurchaseStatus.REFUNDED})
 WAIVABLE = frozenset({PurchaseStatus.PENDING, PurchaseStatus.FAILED})
 
 _RECORDABLE = v.one_of((PurchaseStatus.PENDING, PurchaseStatus.COMPLETED))
@@ -41,6 +45,7 @@ LINE = by_name(
     required("amount_total", v.amount, personal=False),
     CURRENCY,
     Field("status", _RECORDABLE, PurchaseStatus.COMPLETED.value, personal=False),
+    Field("paid_by", v.one_of(PaidBy), None, personal=False),
 )
 REFUND = by_name(required("amount", v.amount, personal=False))
 
@@ -53,6 +58,7 @@ class PurchaseLine(NamedTuple):
     amount_total: Decimal
     currency: str
     status: str
+    paid_by: str | None = None
 
 
 class Paid(NamedTuple):
@@ -63,18 +69,30 @@ class Paid(NamedTuple):
     amount_total: Decimal | None
     currency: str | None
     refunded_amount: Decimal | None
+    paid_by: str | None
 
 
-def line_of_product(product: Product, price: Price, quantity: int, status: PurchaseStatus) -> PurchaseLine:
+def line_of_product(product: Product, price: Price, quantity: int, *, paid: bool, paid_by: str | None) -> PurchaseLine:
     """Return the line of so many pieces of a product. The total is the price times the quantity."""
-    total = price.amount * quantity
-    return PurchaseLine(product.id, product.key, product.product_type, quantity, total, price.currency, status.value)
+    status = PurchaseStatus.COMPLETED if paid else PurchaseStatus.PENDING
+    return PurchaseLine(
+        product.id,
+        product.key,
+        product.product_type,
+        quantity,
+        price.amount * quantity,
+        price.currency,
+        status.value,
+        paid_by if paid else None,
+    )
 
 
 def free_line(given: Mapping[str, object], setting: v.Setting) -> tuple[PurchaseLine | None, list[Fault]]:
     """Return a line for something that is not in the catalog, or None and all faults."""
     values, faults = read_fields(LINE, given, setting, new=True)
     faults += decimals_faults("amount_total", values)
+    if values.get("paid_by") and values.get("status") == PurchaseStatus.PENDING:
+        faults.append(fault("paid_by", "must be left out while the purchase is pending"))
     return (None, faults) if faults else (PurchaseLine(product_id=None, **values), [])
 
 
@@ -84,6 +102,14 @@ def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | N
     if target in PURCHASE_MARKS.get(known, frozenset()):
         return None
     return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": target.value})
+
+
+def correct_way(paid: Paid, paid_by: PaidBy | None) -> Paid | Refusal:
+    """Return the purchase with another way of payment. One that was not paid has none."""
+    known = _status(paid.status)
+    if known not in RECEIVED:
+        return refused(fault("paid_by", "needs a purchase that was paid: mark it as paid instead"))
+    return paid._replace(paid_by=paid_by)
 
 
 def refund(paid: Paid, amount: str | None, setting: v.Setting) -> Paid | Refusal:

@@ -102,6 +102,7 @@ class Code(StrEnum):
     LIMIT_REACHED = "limit_reached", "A limit has been reached; details names it."
     SCHEDULE_CONFLICT = "schedule_conflict", "The change has warnings; details lists them."
     LAST_OWNER = "last_owner", "This is the studio's last owner. Make somebody else an owner first."
+    CHECK_IN_STOPPED = "check_in_stopped", "Something has to be settled before this check-in."
     # rate_limit_error
     RATE_LIMITED = "rate_limited", "Too many requests. Wait as long as Retry-After says."
     # api_error

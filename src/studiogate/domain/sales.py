@@ -15,7 +15,7 @@ from uuid import UUID
 
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.catalog import Price, Product
-from studiogate.domain.fields.catalog import MAX_CREDITS, ProductType, PurchaseStatus
+from studiogate.domain.fields.catalog import MAX_CREDITS, PaidBy, ProductType
 from studiogate.domain.memberships import MembershipState, next_period_end
 from studiogate.domain.purchases import MAX_QUANTITY, PurchaseLine, line_of_product
 from studiogate.domain.refusals import Fault
@@ -39,6 +39,7 @@ class Order(NamedTuple):
     starts_at: datetime | None = None
     ends_at: datetime | None = None
     auto_renew: bool | None = None
+    paid_by: PaidBy | None = None
 
 
 class Offer(NamedTuple):
@@ -91,8 +92,7 @@ def line_of(order: Order, offer: Offer) -> tuple[PurchaseLine | None, list[Fault
 
 
 def _line(order: Order, offer: Offer, price: Price) -> PurchaseLine:
-    status = PurchaseStatus.COMPLETED if order.paid else PurchaseStatus.PENDING
-    return line_of_product(offer.product, price, order.quantity, status)
+    return line_of_product(offer.product, price, order.quantity, paid=order.paid, paid_by=order.paid_by)
 
 
 def _offer_faults(order: Order, product: Product) -> list[Fault]:

@@ -7,11 +7,11 @@ takes. A restore is one transaction on an empty database."""
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
 
 from studiogate import clock
+from studiogate.domain.access import operator_access
 from studiogate.domain.instants import instant_text
 from studiogate.storage import backup as rows
 from studiogate.storage import backup_archive
@@ -19,7 +19,8 @@ from studiogate.storage.backup_archive import HEADER, PART_BYTES, ArchiveWriter,
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
-from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_folder
+from studiogate.storage.forms.uploads import note_place
+from studiogate.storage.upload_store import UploadStore
 
 FORMAT = 1
 Progress = Callable[[str, int, int], None]
@@ -35,12 +36,14 @@ class NotEmptyError(Exception):
 
 @dataclass
 class Content:
-    """What a backup contains, or what was restored from one. ``missing`` lists uploads whose files are lost."""
+    """What a backup contains, or what was restored from one. ``missing`` has the places of uploads whose files are
+    not here, ``stored`` the restored files of each studio."""
 
     created_at: str
     tables: int = 0
     uploads: int = 0
-    missing: list[str] = field(default_factory=list)
+    missing: dict[str, str | None] = field(default_factory=dict)
+    stored: dict[UUID, list[str]] = field(default_factory=dict, repr=False)
     secrets: dict[str, bytes] = field(default_factory=dict, repr=False)
 
 
@@ -50,7 +53,7 @@ class Installation:
 
     connection: Connection
     watching: Connection
-    folder: UploadFolder
+    folder: UploadStore
     secrets: dict[str, bytes]
     progress: Progress
 
@@ -59,7 +62,7 @@ class Installation:
 class Target:
     """Where a backup is restored to, besides the database. ``secrets`` are the key files that are there already."""
 
-    folder: UploadFolder
+    folder: UploadStore
     secrets: dict[str, bytes] = field(default_factory=dict, repr=False)
 
 
@@ -70,7 +73,8 @@ async def back_up(installation: Installation, file: IO[bytes]) -> Content:
         tables = await rows.tables(connection)
         if not tables:
             raise NothingToBackUpError("The database is empty: there is nothing to back up.")
-        migrations = await rows.applied_migrations(connection)
+        recorded = await migrate.recorded_migrations(connection)
+        migrations = {version: row.checksum for version, row in recorded.items()}
         if any("." in version for version in migrations):
             raise NothingToBackUpError("A migration is half done: run `studiogate migrate` first.")
         content = Content(instant_text(clock.now()), len(tables))
@@ -101,22 +105,21 @@ async def _add_uploads(installation: Installation, archive: ArchiveWriter, conte
         if _add_upload(installation.folder, archive, upload):
             content.uploads += 1
         elif upload.id is None or await rows.upload_exists(installation.watching, upload):
-            content.missing.append(f"{upload.studio_id}/{upload.stored_name}")
+            content.missing[f"{upload.studio_id}/{upload.stored_name}"] = upload.place
         else:
             gone.append(upload.id)
         installation.progress("files", number, len(found))
     return gone
 
 
-def _add_upload(folder: UploadFolder, archive: ArchiveWriter, upload: rows.Upload) -> bool:
-    for _ in range(2):  # The file may be moved to its place between find and open.
-        try:
-            with folder.find(upload.studio_id, upload.stored_name).open("rb") as file:
-                archive.add_file(f"uploads/{upload.studio_id}/{upload.stored_name}", file)
-                return True
-        except FileNotFoundError:
-            continue
-    return False
+def _add_upload(folder: UploadStore, archive: ArchiveWriter, upload: rows.Upload) -> bool:
+    try:
+        file = folder.open(upload.studio_id, upload.stored_name)
+    except FileNotFoundError:
+        return False
+    with file.stream:
+        archive.add_file(f"uploads/{upload.studio_id}/{upload.stored_name}", *file)
+    return True
 
 
 async def _add_table(connection: Connection, archive: ArchiveWriter, table: rows.Table, without: list[UUID]) -> None:
@@ -147,24 +150,31 @@ async def restore(connection: Connection, target: Target, file: IO[bytes], progr
             "empty database (STUDIOGATE_DATABASE_URL)."
         )
     if folder.has_files():
-        raise NotEmptyError(f"{folder.data / 'uploads'} is not empty: move it away, or name another --data folder.")
-    written: list[Path] = []
+        raise NotEmptyError(f"{folder} is not empty: move it away, or name another --data folder.")
+    written: list[tuple[UUID, str]] = []
     try:
         async with transaction_on(connection):
             content = await _load(connection, target, backup_archive.ArchiveReader(file).members(), written, progress)
     except BaseException:
         # Even if it may have been committed: without its secrets, which nobody gets now, it cannot be used.
-        for path in written:
-            path.unlink(missing_ok=True)
+        for studio_id, name in written:
+            folder.remove(studio_id, name)
         folder.remove_empty_folders()
         raise
     await migrate.migrate(connection)
+    async with transaction_on(connection):
+        for studio, names in content.stored.items():
+            await note_place(connection, operator_access(studio), names, folder.place)
     await rows.analyze(connection)
     return content
 
 
 async def _load(
-    connection: Connection, target: Target, members: Iterator[Member], written: list[Path], progress: Progress
+    connection: Connection,
+    target: Target,
+    members: Iterator[Member],
+    written: list[tuple[UUID, str]],
+    progress: Progress,
 ) -> Content:
     header = _header(next(members, None))
     await _migrate_to(connection, header["migrations"])
@@ -178,8 +188,10 @@ async def _load(
             _refuse_other_secret(target, name, content.secrets[name])
         elif kind == "uploads":
             studio_id, _, stored_name = name.partition("/")
-            written.append(target.folder.kept(UUID(studio_id), stored_name))
-            _write_upload(target.folder, written[-1], member)
+            if not target.folder.has(upload := UUID(studio_id), stored_name):  # a bucket may have survived
+                written.append((upload, stored_name))
+                target.folder.put(*written[-1], member.stream)
+            content.stored.setdefault(upload, []).append(stored_name)
             content.uploads += 1
             progress("files", content.uploads, content.uploads)
         else:
@@ -230,15 +242,6 @@ async def _migrate_to(connection: Connection, applied: dict[str, str]) -> None:
             raise DamagedBackupError(f"it was made by a release that this one does not know (migration {version})")
     await migrate.migrate(connection, only=set(applied))
     await rows.lift_timeouts(connection)
-
-
-def _write_upload(folder: UploadFolder, path: Path, member: Member) -> None:
-    folder.make_private(path.parent)
-    with path.open("xb") as file:
-        path.chmod(0o600)
-        give_to_owner_of_folder(path)
-        while chunk := member.stream.read(PART_BYTES):
-            file.write(chunk)
 
 
 async def _chunks(member: Member) -> AsyncIterator[bytes]:

@@ -2,14 +2,15 @@
 
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import groupby, islice
-from typing import Literal
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfoNotFoundError
 
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
-from studiogate.storage import doctor as storage
 from studiogate.storage import (
+    backup,
     event_invariants,
     event_numbering,
     housekeeping,
@@ -17,10 +18,11 @@ from studiogate.storage import (
     queue_metrics,
     record_invariants,
 )
+from studiogate.storage import doctor as storage
 from studiogate.storage.db import failures, health, migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import UploadStore
 from studiogate.storage.webhooks import claims
 
 OLDEST_POSTGRES = 150_000
@@ -28,6 +30,7 @@ CLOCK_SECONDS = 2.0
 QUEUE_SECONDS = 60.0
 # Longer than a recipient's server puts off mails of senders that it does not know.
 MAIL_SECONDS = 1800.0
+OLDEST_BACKUP = timedelta(days=8)  # one a week, with a day to notice that it failed
 FILES_AT_ONCE = 500
 FILES_SHOWN = 5
 INVARIANTS = (
@@ -58,6 +61,7 @@ async def examine(connection: Connection) -> list[Finding]:
     if all(finding.level == "ok" for finding in schema):
         findings += await checked(connection, "queue", _queue(connection))
         findings += await checked(connection, "mails", _mails(connection))
+        findings += await checked(connection, "backup", _backup(connection))
         for invariant in INVARIANTS:
             findings += await checked(connection, invariant.name, _holds(connection, invariant))
     return findings
@@ -170,6 +174,17 @@ async def _mails(connection: Connection) -> Finding:
     return Finding("ok", "mails", "none waits for long, has failed or came too late")
 
 
+async def _backup(connection: Connection) -> Finding:
+    """Return when the newest backup was taken of which is known that it can be restored."""
+    taken_at = await backup.newest_proven(connection)
+    if taken_at is None:
+        return Finding("ok", "backup", "none has been proven yet: `studiogate backup --verify` restores it on trial")
+    text = f"the newest that is proven to restore was taken on {taken_at:%Y-%m-%d at %H:%M} UTC"
+    if clock.now() - taken_at > OLDEST_BACKUP:
+        return Finding("warning", "backup", text + ": run `studiogate backup --verify`, best on a schedule.")
+    return Finding("ok", "backup", text)
+
+
 async def _holds(connection: Connection, invariant: storage.Invariant) -> list[Finding]:
     """Check an invariant that SQL can express; return one finding per violating row, or one that it holds."""
     found = await storage.violations(connection, invariant)
@@ -177,15 +192,22 @@ async def _holds(connection: Connection, invariant: storage.Invariant) -> list[F
     return broken or [Finding("ok", invariant.name, invariant.holds)]
 
 
-async def examine_files(connection: Connection, folder: UploadFolder) -> Finding:
-    """Compare the rows of uploads with the files in this machine's data folder."""
-    missing = [name async for name in _missing_files(connection, folder)]
-    if missing:
-        text = f"{len(missing)} uploaded files are not in {folder.data} ({_first(missing)}): restore them from a backup"
+async def examine_files(connection: Connection, folder: UploadStore) -> Finding:
+    """Compare the rows of uploads with the files in this machine's folder, or in the bucket."""
+    folder.check()
+    missing = [file async for file in _missing_files(connection, folder)]
+    if lost := [file.name for file in missing if file.place in (None, folder.place)]:
+        text = f"{len(lost)} uploaded files are not in {folder} ({_first(lost)}): restore them from a backup"
         return Finding("fault", "uploads", text + ", or run doctor on the machine that received them.")
+    if missing:
+        places = ", ".join(sorted({str(file.place) for file in missing}))
+        text = f"{len(missing)} uploaded files are not in {folder}, but in {places}: run doctor there"
+        return Finding(
+            "warning", "uploads", text + ", or `studiogate uploads move` to a place that all machines share."
+        )
     orphans = [name async for name in _orphans(connection, folder)]
     if orphans:
-        text = f"{len(orphans)} files in {folder.data} belong to no upload ({_first(orphans)})"
+        text = f"{len(orphans)} files in {folder} belong to no upload ({_first(orphans)})"
         return Finding("warning", "uploads", text + ": remove them unless the database is older than the folder.")
     return Finding("ok", "uploads", "every upload has its file, every file its upload")
 
@@ -194,22 +216,30 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:FILES_SHOWN]) + (", …" if len(names) > FILES_SHOWN else "")
 
 
-async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
+class MissingFile(NamedTuple):
+    name: str
+    place: str | None
+
+
+async def _missing_files(connection: Connection, folder: UploadStore) -> AsyncIterator[MissingFile]:
     for studio_id in await housekeeping.studios_with(connection, "files"):
-        access, after = operator_access(studio_id), ""
+        access, after, there = operator_access(studio_id), "", folder.names(studio_id)
         while page := await uploads.page_of_files(connection, access, after, FILES_AT_ONCE):
-            for name in await missing_files(connection, access, folder, page):
-                yield name
+            for file in await missing_files(connection, access, folder, [name for name in page if name not in there]):
+                yield file
             after = page[-1]
 
 
-async def missing_files(connection: Connection, access: Access, folder: UploadFolder, page: Sequence[str]) -> list[str]:
+async def missing_files(
+    connection: Connection, access: Access, folder: UploadStore, page: Sequence[str]
+) -> list[MissingFile]:
     """Return the missing files of these uploads, except those that housekeeping has removed with their rows."""
     missing = [name for name in page if not folder.has(access.studio_id, name)]
-    return sorted(await uploads.known_files(connection, access, missing)) if missing else []
+    known = await uploads.known_files(connection, access, missing) if missing else {}
+    return [MissingFile(name, place) for name, place in sorted(known.items())]
 
 
-async def _orphans(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
+async def _orphans(connection: Connection, folder: UploadStore) -> AsyncIterator[str]:
     for studio_id, files in groupby(folder.files(), key=lambda file: file[0]):
         names = (name for _, name in files)
         while batch := list(islice(names, FILES_AT_ONCE)):

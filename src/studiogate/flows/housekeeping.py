@@ -11,6 +11,7 @@ from studiogate.domain.bookings.waitlist import waitlist_has_expired
 from studiogate.flows import changes, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
+from studiogate.flows.figures import keep_figures
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio
 from studiogate.flows.schedule import series as series_flow
@@ -20,7 +21,7 @@ from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import uploads
 from studiogate.storage.schedule import classes, series
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import UploadStore
 from studiogate.storage.webhooks import endpoints
 
 BATCH = 200
@@ -150,10 +151,13 @@ forget_old_deliveries = partial(_delete, what="old deliveries")
 forget_mails = partial(_delete, what="old mails")
 
 
-async def forget_uploads(database: Database, folder: UploadFolder) -> int:
+async def forget_uploads(database: Database, folder: UploadStore) -> int:
     """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with(connection, "forgotten uploads")
+
+    if due:
+        await asyncio.to_thread(folder.check)  # before the rows go: nothing else says that their files must
 
     async def forget(studio_id: UUID) -> int:
         async with database.transaction() as connection:
@@ -165,7 +169,7 @@ async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     return await for_each_studio(due, forget)
 
 
-async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
+async def settle_abandoned_files(database: Database, folder: UploadStore) -> int:
     """Move the files of interrupted uploads to their place if their row was committed, else remove them."""
     abandoned = await asyncio.to_thread(folder.abandoned)
 
@@ -189,14 +193,14 @@ async def forget_staff_secrets(database: Database) -> int:
     return forgotten
 
 
-async def remove_erased_files(database: Database, folder: UploadFolder) -> int:
-    """Remove files of erased people that a crash, or an erasure on another machine, left on this one's disk."""
+async def remove_erased_files(database: Database, folder: UploadStore) -> int:
+    """Remove files of erased people that a crash, or an erasure on another machine, left here."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with(connection, "removed files")
     return await for_each_studio(due, lambda studio_id: _remove_erased_files(database, folder, studio_id))
 
 
-async def _remove_erased_files(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
+async def _remove_erased_files(database: Database, folder: UploadStore, studio_id: UUID) -> int:
     """Remove the files without a connection: while one is held, a failure of the disk counts as one of the database."""
     access = system_access(studio_id)
     async with database.connection() as connection:
@@ -207,14 +211,14 @@ async def _remove_erased_files(database: Database, folder: UploadFolder, studio_
     return len(gone)
 
 
-async def forget_pictures(database: Database, folder: UploadFolder) -> int:
+async def forget_pictures(database: Database, folder: UploadStore) -> int:
     """Remove pictures that nothing has used for a day."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with(connection, "unused pictures")
     return await for_each_studio(due, lambda studio_id: _forget_pictures(database, folder, studio_id))
 
 
-async def _forget_pictures(database: Database, folder: UploadFolder, studio_id: UUID) -> int:
+async def _forget_pictures(database: Database, folder: UploadStore, studio_id: UUID) -> int:
     """The files go before the commit: after it, somebody can store the same picture again, under the same name. An
     import, which takes a known picture to be stored, locks the studio too."""
     access = system_access(studio_id)
@@ -247,5 +251,6 @@ STEPS: dict[str, Step] = {
     "failing endpoints disabled": disable_failing,
     "old mails forgotten": forget_mails,
     "staff sessions and links forgotten": forget_staff_secrets,
+    "days counted": keep_figures,
     "form tokens forgotten": forget_form_tokens,
 }

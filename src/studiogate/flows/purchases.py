@@ -8,10 +8,11 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import visible_at
 from studiogate.domain.events import EventType
-from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.fields.catalog import PaidBy, PurchaseStatus
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.memberships import after_payment
 from studiogate.domain.purchases import Paid, free_line, purchase_refusal
+from studiogate.domain.purchases import correct_way as way_rule
 from studiogate.domain.purchases import refund as refund_rule
 from studiogate.domain.purchases import waive as waive_rule
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
@@ -19,7 +20,7 @@ from studiogate.domain.sales import Offer, Order, Sale, line_of
 from studiogate.domain.sales import sell as decide
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, reason_faults, refused
-from studiogate.flows.changes import audited, emit_event, recorded
+from studiogate.flows.changes import audited, emit_event, record, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog, memberships, purchases
 from studiogate.storage import studio as studios
@@ -122,14 +123,15 @@ async def record_line(
 
 @staff_flow(Permission.SALES)
 async def mark(
-    connection: Connection, access: Access, purchase_id: UUID, status: PurchaseStatus
+    connection: Connection, access: Access, purchase_id: UUID, status: PurchaseStatus, paid_by: PaidBy | None = None
 ) -> PurchaseStatus | Refusal:
-    """Mark a purchase as paid or failed. A membership is past_due while a purchase that pays for it is failed."""
+    """Mark a purchase as paid, by the way that is given or was known, or as failed. A membership is past_due while a
+    purchase that pays for it is failed."""
     if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
     if refusal := purchase_refusal(found.paid.status, status):
         return refusal
-    paid = found.paid._replace(status=status.value)
+    paid = found.paid._replace(status=status.value, paid_by=paid_by or found.paid.paid_by)
     async with recorded(connection, access, "purchase.mark", Subject("purchase", purchase_id)):
         await purchases.write_paid(connection, access, purchase_id, paid)
     if found.membership_id is not None:
@@ -140,6 +142,20 @@ async def mark(
             async with recorded(connection, access, "purchase.mark", Subject("membership", found.membership_id)):
                 await memberships.write_state(connection, access, found.membership_id, settled)
     return status
+
+
+@staff_flow(Permission.SALES)
+async def correct_way(
+    connection: Connection, access: Access, purchase_id: UUID, paid_by: PaidBy | None
+) -> PaidBy | Refusal | None:
+    """Correct how a purchase was paid; None: nobody knows."""
+    if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
+        return found
+    if isinstance(paid := way_rule(found.paid, paid_by), Refusal):
+        return paid
+    async with recorded(connection, access, "purchase.correct", Subject("purchase", purchase_id)):
+        await purchases.write_paid(connection, access, purchase_id, paid)
+    return paid_by
 
 
 @staff_flow(Permission.SALES)
@@ -175,6 +191,12 @@ def _with_reason(ruled: Paid | Refusal, reason: str) -> Paid | Refusal:
     if isinstance(ruled, Refusal):
         return refused(*ruled.faults, *wrong) if ruled.faults else ruled
     return refused(*wrong) if wrong else ruled
+
+
+@staff_flow(Permission.SALES)
+async def export(connection: Connection, access: Access) -> None:
+    """Record that a list of purchases was taken out."""
+    await record(connection, access, "purchase.export", "studio", access.studio_id)
 
 
 async def _record(connection: Connection, access: Access, purchase: NewPurchase) -> UUID:

@@ -66,6 +66,15 @@ async def change(connection: Connection, access: Access, given: rows.Given) -> r
     return rows.Saved(studio_id, warnings) if changed else SLUG_TAKEN
 
 
+@staff_flow(Permission.STUDIO)
+async def change_rules(connection: Connection, access: Access, members: Mapping[str, object]) -> rows.Saved | Refusal:
+    """Change the given members of the studio's policy; the others stay as they are."""
+    stored = await storage.lock_studio(connection, access)
+    if stored is None:
+        return NOT_FOUND
+    return await change(connection, access, rows.Given({"policy": {**json.loads(stored["policy"]), **members}}))
+
+
 def _setting(values: Mapping[str, object], stored: Setting) -> Setting:
     """Return the setting in which given values are read: a given currency decides the decimals of a policy's fee."""
     currency = values.get("currency")

@@ -1,7 +1,6 @@
 """The hosted pages: which page a request asks for, and the headers of all of them."""
 
 import asyncio
-import os
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -16,19 +15,19 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import submit
 from studiogate.hosted import bot_protection, pages, templating
 from studiogate.hosted.messages import NoticeError, NoticeReason, notice
-from studiogate.hosted.open_form import Opened, Source, find, is_embedded, is_slug, open_form
+from studiogate.hosted.open_form import Opened, Source, find, is_embedded, is_slug, open_form, open_preview
 from studiogate.hosted.page_cache import PageCache
-from studiogate.hosted.submit import Sending
+from studiogate.hosted.submit import Rehearsal, Sending
 from studiogate.hosted.upload import upload
 from studiogate.runtime import Runtime
 from studiogate.storage import studio as studios
 from studiogate.storage.forms.hosted import PageStudio
-from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web import sending as security_headers
 from studiogate.web.front_end import Exchange, FrontEnd, RouteTree
-from studiogate.web.limits import Buckets, Limit
+from studiogate.web.limits import Limit
+from studiogate.web.rate_limits import RateLimits
 from studiogate.web.request import READS, Request
-from studiogate.web.response import Answer, Header, OpenFile
+from studiogate.web.response import Answer, Header, OpenFile, as_json
 from studiogate.web.sending import CommonHeaders
 
 PREFIXES = ("/f/", LOGO_PREFIX, PICTURE_PREFIX)
@@ -53,11 +52,11 @@ class HostedApp(FrontEnd[Exchange]):
 
     common = CommonHeaders((*security_headers.on_every_answer(framed=True), *security_headers.OF_PAGES))
 
-    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
+    def __init__(self, runtime: Runtime, limits: RateLimits | None = None) -> None:
         self._runtime = runtime
-        self._buckets = buckets or Buckets()
+        self._limits = limits or RateLimits()
         self._pages = PageCache()
-        self._uploads = UploadFolder(runtime.settings.data_dir)
+        self._uploads = runtime.uploads
         self._tree = RouteTree(
             "",
             [
@@ -67,6 +66,8 @@ class HostedApp(FrontEnd[Exchange]):
                 ("POST", "/f/{studio}/{form}", self._post),
                 ("GET", "/f/{studio}/{form}/done", self._done),
                 ("POST", "/f/{studio}/{form}/uploads", self._upload),
+                ("GET", "/f/{studio}/{form}/preview", self._preview),
+                ("POST", "/f/{studio}/{form}/preview", self._preview),
                 ("GET", "/f/{studio}/{form}/verify", self._verify),
                 ("POST", "/f/{studio}/{form}/verify", self._verify),
             ],
@@ -114,7 +115,7 @@ class HostedApp(FrontEnd[Exchange]):
 
     async def _logo(self, exchange: Exchange, studio: str, name: str) -> Answer:
         request = exchange.request
-        self._count(request, bot_protection.LOGOS)
+        await self._count(request, bot_protection.LOGOS)
         if not is_slug(studio) or not is_logo_name(name):
             return self._noticed(request, NoticeReason.UNKNOWN)
         async with self._runtime.database.connection() as connection:
@@ -125,16 +126,17 @@ class HostedApp(FrontEnd[Exchange]):
         """Serve a picture from its file, without the database: its name is a hash that only its readers know. Other
         files have other names."""
         request = exchange.request
-        self._count(request, bot_protection.PICTURES)
+        await self._count(request, bot_protection.PICTURES)
         studio_id = parse_id(studio)
         if studio_id is None or not is_picture_name(name):
             return self._noticed(request, NoticeReason.UNKNOWN)
         if name.encode() in request.headers.get(b"if-none-match", b""):
             return Answer(304, b"", templating.of_picture(name))
-        file = await asyncio.to_thread(self._uploads.open_if_there, UUID(studio_id), name)
-        if file is None:
+        try:
+            file = await asyncio.to_thread(self._uploads.open, UUID(studio_id), name)
+        except FileNotFoundError:
             return self._noticed(request, NoticeReason.UNKNOWN)
-        return Answer(200, b"", templating.of_picture(name), OpenFile(file, os.fstat(file.fileno()).st_size))
+        return Answer(200, b"", templating.of_picture(name), OpenFile(*file))
 
     async def _show(self, exchange: Exchange, studio: str, form: str) -> Answer:
         opened = await self._open(exchange, studio, form)
@@ -147,37 +149,52 @@ class HostedApp(FrontEnd[Exchange]):
         _note_studio(exchange, opened.studio)
         return opened
 
-    def _over(self, request: Request, limit: Limit) -> bool:
+    async def _over(self, request: Request, limit: Limit) -> bool:
         if not self._runtime.settings.rate_limit:
             return False
-        return not self._buckets.take(f"{limit.name}:{owner_of(request.address)}", limit).allowed
+        return not (await self._limits.take(f"{limit.name}:{owner_of(request.address)}", limit)).allowed
 
-    def _count(self, request: Request, limit: Limit) -> None:
+    async def _count(self, request: Request, limit: Limit) -> None:
         """Count a request; raise NoticeError if the rate limit of its address is exceeded."""
-        if self._over(request, limit):
+        if await self._over(request, limit):
             raise NoticeError(NoticeReason.TOO_MANY)
 
     async def _post(self, exchange: Exchange, studio: str, form: str) -> Answer:
         request = exchange.request
-        self._count(request, bot_protection.STEPPING)
+        await self._count(request, bot_protection.STEPPING)
         opened = await self._open(exchange, studio, form, sent=True)
-        sending = Sending(self._runtime, request, opened, lambda: not self._over(request, bot_protection.UPLOADING))
+        sending = Sending(self._runtime, request, opened, lambda: self._over(request, bot_protection.UPLOADING))
         await sending.receive()
         # Steps are cheap and frequent; submissions have a rate limit of their own.
-        if sending.posted.action == "send" and self._over(request, bot_protection.SENDING):
+        if sending.posted.action == "send" and await self._over(request, bot_protection.SENDING):
             await sending.discard()
             return self._noticed(request, NoticeReason.TOO_MANY)
         return await sending.answer()
 
+    async def _preview(self, exchange: Exchange, studio: str, form: str) -> Answer:
+        """Show a form to somebody who edits it. What is posted to it, files included, is judged and stored nowhere."""
+        request = exchange.request
+        await self._count(request, bot_protection.STEPPING)
+        async with self._runtime.database.connection() as connection:
+            opened = await open_preview(Source(connection, self._runtime.sealer), request, studio, form)
+        _note_studio(exchange, opened.studio)
+        if request.method != "POST":
+            return pages.show_fresh(request, opened, self._pages)
+        if request.media_type == b"application/octet-stream":
+            return as_json(422, {"message": "Files are not taken in a preview."})
+        sending = Rehearsal(self._runtime, request, opened)
+        await sending.receive()
+        return await sending.answer()
+
     async def _upload(self, exchange: Exchange, studio: str, form: str) -> Answer:
-        self._count(exchange.request, bot_protection.UPLOADING)
+        await self._count(exchange.request, bot_protection.UPLOADING)
         return await upload(self._runtime, exchange.request, await self._open(exchange, studio, form))
 
     async def _verify(self, exchange: Exchange, studio_slug: str, form_slug: str) -> Answer:
         """Serve the link of a confirmation mail: GET shows a page with a button, POST verifies the submission. Opening
         it verifies nothing, because mail scanners and previews open it too."""
         request = exchange.request
-        self._count(request, bot_protection.STEPPING)
+        await self._count(request, bot_protection.STEPPING)
         async with self._runtime.database.connection() as connection:
             studio, form, access = await find(Source(connection, self._runtime.sealer), studio_slug, form_slug)
         _note_studio(exchange, studio)

@@ -11,11 +11,10 @@ from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.states import NotAccepting
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.domain.refusals import Fault
+from studiogate.domain.time_format import time_format_of
 from studiogate.hosted.posted_form import input_name
 from studiogate.hosted.steps import EMAIL, Field, Plan
 from studiogate.storage.forms.hosted import PageForm, PageStudio
-
-TWELVE_HOURS = ("US", "CA", "AU", "NZ", "IN", "PH")
 
 
 class NoticeReason(StrEnum):
@@ -32,6 +31,8 @@ class NoticeReason(StrEnum):
     BAD_VERIFICATION = "bad_verification"
     EXPIRED_VERIFICATION = "expired_verification"
     VERIFIED = "verified"
+    PREVIEWED = "previewed"
+    EXPIRED_PREVIEW = "expired_preview"
     TOO_MANY = "too_many"
     TOO_MANY_FILES = "too_many_files"
     BROKEN = "broken"
@@ -101,6 +102,12 @@ NOTICES = {
     NoticeReason.VERIFIED: Notice(
         200, "check", "Your email address is confirmed", "Thank you. You can close this page."
     ),
+    NoticeReason.PREVIEWED: Notice(
+        200, "check", "This was a preview", "Nothing was sent. A visitor would be thanked now."
+    ),
+    NoticeReason.EXPIRED_PREVIEW: Notice(
+        410, "clock", "This preview has expired", "Open the form in the console again."
+    ),
     NoticeReason.TOO_MANY: Notice(
         429, "clock", "Too many requests", "A lot was sent from your network. Wait a minute, go back and try again.",
         "A lot was sent from your network. Wait a minute and try again.",
@@ -157,17 +164,15 @@ def notice(reason: NoticeReason, studio: PageStudio | None = None, form: PageFor
 
 
 def _moment(moment: datetime | None, studio: PageStudio) -> str:
-    """Format a time in the studio's time zone and in the date format of its country."""
+    """Format a time in the studio's time zone and in its own format."""
     if moment is None:
         return ""
     try:
         local = moment.astimezone(ZoneInfo(studio.timezone))
     except (ZoneInfoNotFoundError, ValueError, OverflowError):
         local = moment
-    twelve = studio.country in TWELVE_HOURS
-    day = f"{local:%A}, {local:%B} {local.day}, {local.year}" if twelve else f"{local:%A}, {local.day} {local:%B %Y}"
-    hour = f"{local.hour % 12 or 12}:{local:%M}\u00a0{local:%p}" if twelve else f"{local:%H:%M}"
-    return f"{day} at {hour}\u00a0({local.tzname()})"
+    written = time_format_of(studio.hour_cycle, studio.date_order, studio.country)
+    return f"{written.long_date(local)} at {written.time_of_day(local)}\u00a0({local.tzname()})"
 
 
 def reason_of(not_accepting: NotAccepting | str) -> NoticeReason:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, visitor_access
 from studiogate.domain.encryption import Sealer
-from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, read_link
+from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, preview_path, read_link, read_preview
 from studiogate.domain.forms.states import closed_reason
 from studiogate.flows.forms.submit import reason_against
 from studiogate.hosted.messages import NoticeError, NoticeReason, reason_of
@@ -32,6 +32,7 @@ class Opened:
     member: PageMember | None
     link: str
     embedded: bool
+    preview: str = ""  # the token of somebody who edits the form
 
     @property
     def path(self) -> str:
@@ -39,6 +40,8 @@ class Opened:
 
     def address(self, below: str = "") -> str:
         """Return the address of one of this form's pages, including the link and embed parameters."""
+        if self.preview:
+            return preview_path(self.studio.slug, self.form.slug, self.preview)
         query = {"link": self.link} if self.link else {}
         query |= {"embed": "1"} if self.embedded else {}
         return self.path + below + ("?" + urlencode(query) if query else "")
@@ -66,17 +69,34 @@ def is_slug(text: str) -> bool:
 
 async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageStudio, PageForm, Access]:
     """Return the studio and its form, whether or not it is open; raise NoticeError if there is none."""
-    studio = None
-    if is_slug(studio_slug) and is_slug(form_slug):
-        studio = await storage.find_page_studio(source.connection, studio_slug)
-    if studio is None:
-        raise NoticeError(NoticeReason.UNKNOWN)
-    studio = replace(studio, link_secret=open_link_secret(source.sealer, studio.studio_id, studio.link_secret))
+    studio = await _find_studio(source, studio_slug, form_slug)
     access = visitor_access(studio.studio_id)
     form = await storage.find_page_form(source.connection, access, form_slug)
     if form is None:
         raise NoticeError(NoticeReason.UNKNOWN, studio)
     return studio, form, access
+
+
+async def _find_studio(source: Source, studio_slug: str, form_slug: str) -> PageStudio:
+    studio = None
+    if is_slug(studio_slug) and is_slug(form_slug):
+        studio = await storage.find_page_studio(source.connection, studio_slug)
+    if studio is None:
+        raise NoticeError(NoticeReason.UNKNOWN)
+    return replace(studio, link_secret=open_link_secret(source.sealer, studio.studio_id, studio.link_secret))
+
+
+async def open_preview(source: Source, request: Request, studio_slug: str, form_slug: str) -> Opened:
+    """Open a form as it is being edited, for who has a link from the builder. Without one, it does not exist."""
+    studio = await _find_studio(source, studio_slug, form_slug)
+    access, token = visitor_access(studio.studio_id), request.filled.get("token", "")
+    form = await storage.find_preview_form(source.connection, access, form_slug)
+    read = LinkProblem.INVALID if form is None else read_preview(studio.link_secret, form.id, token, form.now)
+    if form is None or read is LinkProblem.INVALID:
+        raise NoticeError(NoticeReason.UNKNOWN, studio)
+    if read is LinkProblem.EXPIRED:
+        raise NoticeError(NoticeReason.EXPIRED_PREVIEW, studio)
+    return Opened(studio, form, plan(form.fields), access, None, "", embedded=False, preview=token)
 
 
 async def open_form(

@@ -29,10 +29,11 @@ from studiogate.web.response import Answer, Header, as_json
 _OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)
 
 
-def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
-    """Return the content security policy. Browsers apply form-action to redirects too, so their target is listed."""
+def policy(*, embedded: bool, redirect_url: str | None = None, preview: bool = False) -> bytes:
+    """Return the content security policy. Browsers apply form-action to redirects too, so their target is listed. The
+    preview of a form is framed by the builder, which has the same origin."""
     allowed = f" {origin_of(redirect_url)}" if redirect_url else ""
-    framed_by = "*" if embedded else "'none'"
+    framed_by = "*" if embedded else "'self'" if preview else "'none'"
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         f"form-action 'self'{allowed}; base-uri 'none'; frame-ancestors {framed_by}"
@@ -46,8 +47,9 @@ def form_html(opened: Opened, values: dict[str, object]) -> str:
 
 
 def _form_headers(opened: Opened) -> tuple[Header, ...]:
-    allowed = policy(embedded=opened.embedded, redirect_url=opened.form.settings.redirect_url)
-    return _headers(allowed, embedded=opened.embedded)
+    preview, redirect_url = bool(opened.preview), opened.form.settings.redirect_url
+    allowed = policy(embedded=opened.embedded, redirect_url=redirect_url, preview=preview)
+    return _headers(allowed, embedded=opened.embedded, frame=b"SAMEORIGIN" if preview else b"DENY")
 
 
 def done_page(studio: PageStudio, form: PageForm, *, embedded: bool) -> Answer:
@@ -88,7 +90,7 @@ def _page(template: str, status: int, allowed: bytes, values: dict[str, Any]) ->
     return Answer(status, html.encode(), _headers(allowed, embedded=values["embedded"]))
 
 
-def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
+def _headers(allowed: bytes, *, embedded: bool, frame: bytes = b"DENY") -> tuple[Header, ...]:
     headers = [
         (b"content-type", b"text/html; charset=utf-8"),
         (b"cache-control", b"no-store"),
@@ -96,7 +98,7 @@ def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
         (b"vary", b"accept, accept-encoding"),
     ]
     if not embedded:
-        headers.append((b"x-frame-options", b"DENY"))
+        headers.append((b"x-frame-options", frame))
     return tuple(headers)
 
 
@@ -114,9 +116,10 @@ async def show(
 
 
 def show_fresh(request: Request, opened: Opened, cache: PageCache) -> Answer:
-    """Show the form with nothing filled in. Without a personal link, pages differ only in their token."""
+    """Show the form with nothing filled in. Without a personal link, pages differ only in their token; what is being
+    edited is shown once."""
     token, headers = new_token(opened), _form_headers(opened)
-    if opened.member is not None:
+    if opened.member is not None or opened.preview:
         return Answer(200, _fresh_html(opened, token).encode(), headers)
     key = _everything_shown(opened)
     page = cache.get(key)

@@ -5,7 +5,7 @@ With JavaScript, the page requests the result as JSON and stays open. Without it
 that an answer has made visible is shown first, and is not reported as an error before it has been seen.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -22,9 +22,10 @@ from studiogate.hosted.messages import NoticeReason, notice, reason_of
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import Posted, input_name, read_posted, submitter
 from studiogate.hosted.steps import EMAIL, answered
-from studiogate.hosted.upload import Receiver
+from studiogate.hosted.upload import IsOver, Receiver
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.upload_store import FAILURES
 from studiogate.web.multipart import Pairs
 from studiogate.web.request import Request
 from studiogate.web.response import Answer, as_json, see_other
@@ -41,11 +42,11 @@ SUSPICIONS = {
 class Sending:
     """One POST to a form's page."""
 
-    def __init__(self, runtime: Runtime, request: Request, opened: Opened, may_take: Callable[[], bool]) -> None:
+    def __init__(self, runtime: Runtime, request: Request, opened: Opened, is_over: IsOver | None = None) -> None:
         self._runtime = runtime
         self._request = request
         self._opened = opened
-        self._receiver = Receiver(runtime, opened, may_take)
+        self._receiver = Receiver(runtime, opened, is_over)
         self.posted = Posted()
 
     async def receive(self) -> None:
@@ -60,7 +61,7 @@ class Sending:
 
     async def discard(self) -> None:
         """Remove the files that came with the form, which is refused. If that fails, housekeeping removes them."""
-        with suppress(OverloadedError, TransactionConflictError, DatabaseUnavailableError, OSError):
+        with suppress(OverloadedError, TransactionConflictError, DatabaseUnavailableError, *FAILURES):
             await self._receiver.discard()
 
     async def _take_file(self, before: Pairs, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
@@ -171,3 +172,17 @@ class Sending:
         self.posted.step = step
         async with self._runtime.database.connection() as connection:
             return await pages.show(connection, self._opened, self.posted, errors or {}, message)
+
+
+class Rehearsal(Sending):
+    """A POST to the preview of a form: its answers are judged, and nothing is stored."""
+
+    async def _take_file(self, before: Pairs, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
+        async for _ in content:
+            pass
+
+    async def _submit(self) -> Answer:
+        opened = self._opened
+        if found := await self._errors(len(opened.plan.steps) - 1):
+            return await self._refused(found)
+        return pages.notice_page(self._request, notice(NoticeReason.PREVIEWED, opened.studio, opened.form))

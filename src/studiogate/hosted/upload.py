@@ -1,7 +1,8 @@
 """Receive files from the page with the API's flow: one at a time, checked by content, stored in full or not at all."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from studiogate.domain.forms.upload_limits import size_limit
@@ -13,13 +14,14 @@ from studiogate.hosted.messages import Notice, NoticeError, NoticeReason, size_i
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import input_name
 from studiogate.runtime import Runtime
-from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+from studiogate.storage.upload_store import IncomingFile
 from studiogate.web.request import Request
 from studiogate.web.response import Answer, as_json
 
 NOT_NOW = "This form does not accept files at the moment."
 UNSEALED = "Your session expired. Reload the page and add the file again."
 NO_ROOM = "No more files can be stored for this form. Please contact the studio."
+IsOver: TypeAlias = Callable[[], Awaitable[bool]]
 NO_DISK = "Files cannot be uploaded at the moment. Please try again later."
 _STATUS = {
     Code.BODY_TOO_LARGE: 413,
@@ -35,14 +37,14 @@ _WORDS = {
 
 
 class Receiver:
-    """Stores files for one form and records which were stored and which refused. ``may_take`` counts a file against
-    the visitor's rate limit."""
+    """Stores files for one form and records which were stored and which refused. ``is_over`` counts a file against the
+    visitor's rate limit."""
 
-    def __init__(self, runtime: Runtime, opened: Opened, may_take: Callable[[], bool]) -> None:
+    def __init__(self, runtime: Runtime, opened: Opened, is_over: IsOver | None = None) -> None:
         self._runtime = runtime
-        self._may_take = may_take
+        self._is_over = is_over
         self._opened = opened
-        self._folder = UploadFolder(runtime.settings.data_dir)
+        self._folder = runtime.uploads
         self._form: FormForUpload | Refusal | None = None
         self.received: list[tuple[str, str]] = []
         self.errors: dict[str, str] = {}
@@ -52,7 +54,7 @@ class Receiver:
         key = unquote(quoted)
         if prefix != "u":
             return
-        if not self._may_take():
+        if self._is_over is not None and await self._is_over():
             raise NoticeError(NoticeReason.TOO_MANY)
         outcome = await self.store(key, filename, content)
         if isinstance(outcome, Refusal):
@@ -66,11 +68,11 @@ class Receiver:
         form = await self._form_for_uploads()
         if isinstance(form, Refusal):
             return form
-        full = flow.room_refusal(self._runtime.settings)
+        full = flow.room_refusal(self._folder, self._runtime.settings)
         if full is not None:
             return full
         most = size_limit(form.fields.get(key, {}))
-        with IncomingFile(self._folder, access.studio_id) as file:
+        async with IncomingFile(self._folder, access.studio_id) as file:
             async for piece in content:
                 if file.size + len(piece) > most:
                     return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": most}, "file")
@@ -81,7 +83,7 @@ class Receiver:
             quota = flow.quota_of(self._runtime.settings)
             wire = await flow.record_from_page(database, access, form, upload, quota)
             if not isinstance(wire, Refusal):
-                file.keep()
+                await file.keep()
             return wire
 
     async def discard(self) -> None:
@@ -105,7 +107,7 @@ async def upload(runtime: Runtime, request: Request, opened: Opened) -> Answer:
         return _refused(request, opened, 403, UNSEALED)
     filename = unquote(request.headers.get(b"x-file-name", b"file").decode("latin-1"), errors="replace")
     # This request, which is one file, has already been counted against the rate limit.
-    receiver = Receiver(runtime, opened, lambda: True)
+    receiver = Receiver(runtime, opened)
     outcome = await receiver.store(request.filled.get("field", ""), filename, request.chunks(posted_form.BODY))
     if isinstance(outcome, Refusal):
         return _refused(request, opened, _STATUS.get(outcome.code, 422), in_words(outcome))

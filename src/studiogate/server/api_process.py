@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -24,10 +25,11 @@ from studiogate.docs import app as docs
 from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.runtime import Runtime
 from studiogate.server import quick_start, service_account
-from studiogate.server.http_server import QuietServer, health_on, server_config
+from studiogate.server.http_server import QuietServer, health_on, server_config, starting_on
 from studiogate.telemetry import metrics
 from studiogate.web.body import Receive
 from studiogate.web.limits import Buckets
+from studiogate.web.rate_limits import RateLimits
 from studiogate.web.request import READS, Request, Scope, Send
 
 CONSOLE = "/console"
@@ -38,8 +40,8 @@ class FrontEnds:
     ``/console``, the documentation below ``/docs`` and for browsers at addresses that are unknown, the partner API
     everywhere else."""
 
-    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
-        shared = buckets or Buckets()
+    def __init__(self, runtime: Runtime, limits: RateLimits | None = None) -> None:
+        shared = limits or RateLimits()
         self._bookings = runtime.bookings
         self.partners = PartnerApp(runtime, shared)
         self.visitors = HostedApp(runtime, shared)
@@ -63,6 +65,7 @@ class FrontEnds:
 LAST_USE_SECONDS = 15.0
 REQUEST_LOG_SECONDS = 2.0
 LOOK_SECONDS = 0.05
+START_SECONDS = 1.0  # that a start usually takes; a longer one answers health checks meanwhile
 log = structlog.get_logger()
 
 
@@ -102,19 +105,23 @@ class Ending:
 async def _serve(settings: configuration.Settings, options: argparse.Namespace, ending: Ending) -> None:
     asyncio.get_running_loop().set_exception_handler(telemetry.log_loop_failure)
     runtime = Runtime.open(settings)
-    app = FrontEnds(runtime, Buckets(options.buckets))
+    limits = RateLimits.open(Buckets(options.buckets), settings.limits_url)
+    app = FrontEnds(runtime, limits)
     server = QuietServer(server_config(app, settings.public_url))
     server.config.load()
     metrics.studiogate_version()
     front_ends = ("studiogate.api", "studiogate.docs", "studiogate.hosted", "studiogate.console")
     service_account.drop(options.account, *front_ends)
     exit_with_supervisor(options.lifeline)
-    if options.gate is not None:
-        await _wait_at(options.gate, ending)
+    public = socket.socket(fileno=options.socket)
+    admin = None if options.admin is None else socket.socket(fileno=options.admin)
+    if options.gate is not None and not await _wait_at(options.gate, ending, START_SECONDS):
+        sockets = [public] if admin is None else [public, admin]
+        async with starting_on(sockets, app.partners.health, settings.public_url):
+            await _wait_at(options.gate, ending)
     if ending.asked:
         return
     app.partners.health.sample = lambda: _sample(runtime, server)
-    admin = None if options.admin is None else socket.socket(fileno=options.admin)
     last_use = partial(_write, "last use of keys", app.partners.authenticator.flush_last_use)
     request_log = partial(_write, "requests of keys", app.partners.request_log.flush)
     background = [
@@ -130,23 +137,26 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     try:
         # Until all requests are answered, so that the drain can be observed.
         async with health_on(admin, app.partners.health, settings.public_url):
-            await server.serve(sockets=[socket.socket(fileno=options.socket)])
+            await server.serve(sockets=[public])
     finally:
         for task in background:
             task.cancel()
         await last_use()
         await request_log()
+        await limits.close()
         await runtime.close()
 
 
-async def _wait_at(gate: int, ending: Ending) -> None:
-    """Wait until the supervisor opens the gate, or a signal arrives. It stays open: later processes do not wait."""
-    is_open = asyncio.Event()
+async def _wait_at(gate: int, ending: Ending, seconds: float = math.inf) -> bool:
+    """Wait until the supervisor opens the gate, or a signal arrives; return whether one did within these seconds. It
+    stays open: later processes do not wait."""
+    is_open, end = asyncio.Event(), clock.monotonic() + seconds
     asyncio.get_running_loop().add_reader(gate, is_open.set)
-    while not is_open.is_set() and not ending.asked:
+    while not is_open.is_set() and not ending.asked and clock.monotonic() < end:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(is_open.wait(), 0.2)
     asyncio.get_running_loop().remove_reader(gate)
+    return is_open.is_set() or ending.asked
 
 
 def exit_with_supervisor(lifeline: int) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Sequence
 from typing import Any
 
 import uvicorn
@@ -70,14 +70,36 @@ class AdminApp:
         return await page(request_id)
 
 
+class StartingApp(AdminApp):
+    """Answers all requests of a process that is starting: it lives, and everything else is 503."""
+
+    async def _answer(self, request: Request, request_id: str) -> Answer:
+        return await self._pages["/livez" if request.path == "/livez" else "/readyz"](request_id)
+
+
 @contextlib.asynccontextmanager
 async def health_on(admin: socket.socket | None, health: Health, public_url: str | None) -> AsyncIterator[None]:
     """Serve health and metrics on the admin port, if there is one, while the block runs."""
-    if admin is None:
+    async with _serving(AdminApp(health, public_url), [admin] if admin else [], public_url):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def starting_on(sockets: Sequence[socket.socket], health: Health, public_url: str | None) -> AsyncIterator[None]:
+    """Answer for a process that is starting while the block runs; the sockets stay open."""
+    health.starting = True
+    async with _serving(StartingApp(health, public_url), [each.dup() for each in sockets], public_url):
+        yield
+    health.starting = False
+
+
+@contextlib.asynccontextmanager
+async def _serving(app: AdminApp, sockets: list[socket.socket], public_url: str | None) -> AsyncIterator[None]:
+    if not sockets:
         yield
         return
-    server = QuietServer(server_config(AdminApp(health, public_url), public_url))
-    serving = asyncio.create_task(server.serve(sockets=[admin]))
+    server = QuietServer(server_config(app, public_url))
+    serving = asyncio.create_task(server.serve(sockets=sockets))
     try:
         yield
     finally:

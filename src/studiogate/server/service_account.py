@@ -22,9 +22,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from studiogate.runtime import upload_store
 from studiogate.settings import Settings, make_data_folder, secret_keys
 from studiogate.storage.db import migrate
-from studiogate.storage.upload_folder import FOLDER
+from studiogate.storage.upload_folder import FOLDER, UploadFolder
 
 NAME = "studiogate"
 ACCOUNTS = Path("/etc")
@@ -184,6 +185,9 @@ def prepared_account(settings: Settings) -> Account | None:
         return None
     let_into(settings.data_dir, account)
     make_private(settings.data_dir / FOLDER, account)
+    if isinstance(store := upload_store(settings), UploadFolder) and store.folder is not None:
+        store.folder.parent.mkdir(parents=True, exist_ok=True)
+        make_private(store.folder, account)
     if settings.secret_key is None:
         secret_keys(settings)
         for path in settings.data_dir.glob("secrets.key"):

@@ -138,12 +138,7 @@ async def add_many(connection: Connection, access: Access, entries: Sequence[Ent
 async def add_selected(connection: Connection, access: Access, kind: str, entries: str) -> None:
     """Write the entries of one change that a query selects: number, subject, action and changes, the latter as JSON.
     In the query, $1 is the studio."""
-    await connection.execute(
-        INSERT_SELECTED.format(entries),
-        access.studio_id,
-        *_who(access),
-        kind,
-    )
+    await connection.execute(INSERT_SELECTED.format(entries), access.studio_id, *_who(access), kind)
 
 
 def changes_by_key(

@@ -1,12 +1,15 @@
 """The rows of a backup: all our tables by COPY, independent of the server's version. Operators only, all studios."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from asyncpg.exceptions import InsufficientPrivilegeError
+
+from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
 
-MIGRATIONS = "schema_migrations"
 UPLOADS = "form_uploads"
 
 TABLES = """
@@ -16,6 +19,13 @@ TABLES = """
            array(select distinct r.relname::text from pg_constraint f join pg_class r on r.oid = f.confrelid
                  where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid) as parents
     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by c.relname"""
+
+
+PROVEN = "select taken_at from proven_backup"
+PROVE = """
+    insert into proven_backup (taken_at, proven_at) values ($1, now())
+    on conflict (only_row) do update set taken_at = excluded.taken_at, proven_at = excluded.proven_at
+    where proven_backup.taken_at < excluded.taken_at"""
 
 
 class Table(NamedTuple):
@@ -29,17 +39,23 @@ class Upload(NamedTuple):
     studio_id: UUID
     id: UUID | None
     stored_name: str
+    place: str | None
 
 
 class UnorderedTablesError(Exception):
     """Tables with circular foreign keys cannot be restored one after the other."""
 
 
+class NoDatabaseError(Exception):
+    """The role may not create databases."""
+
+
 async def tables(connection: Connection) -> list[Table]:
     """Return all tables, each after those that it references, without the migration history."""
     rows = await connection.fetch(TABLES)
     remaining = {row["name"]: (Table(row["name"], row["columns"]), set(row["parents"])) for row in rows}
-    remaining.pop(MIGRATIONS, None)
+    for history in (migrate.FIRST_TABLE, migrate.SECOND_TABLE):
+        remaining.pop(history, None)
     ordered: list[Table] = []
     while remaining:
         free = [table for table, parents in remaining.values() if not parents & remaining.keys()]
@@ -55,11 +71,6 @@ async def table_count(connection: Connection) -> int:
     return len(await connection.fetch(TABLES))
 
 
-async def applied_migrations(connection: Connection) -> dict[str, str]:
-    rows = await connection.fetch(f"select version, checksum from {MIGRATIONS} order by version")
-    return {row["version"]: row["checksum"] for row in rows}
-
-
 async def sequences(connection: Connection) -> dict[str, int]:
     statement = """
         select sequencename::text as name, last_value from pg_sequences
@@ -72,9 +83,11 @@ async def set_sequence(connection: Connection, name: str, value: int) -> None:
 
 
 async def uploads(connection: Connection) -> list[Upload]:
+    # An earlier schema has no places.
     rows = await connection.fetch(
-        f"""select studio_id, id, stored_name from {UPLOADS}
-            union all select studio_id, null, name from pictures order by studio_id, id, stored_name"""
+        f"""select studio_id, id, stored_name, to_jsonb(u) ->> 'place' from {UPLOADS} u
+            union all select studio_id, null, name, to_jsonb(p) ->> 'place' from pictures p
+            order by studio_id, id, stored_name"""
     )
     return [Upload(*row) for row in rows]
 
@@ -141,3 +154,24 @@ async def analyze(connection: Connection) -> None:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+async def newest_proven(connection: Connection) -> datetime | None:
+    """Return when the newest backup was taken of which is known that it can be restored."""
+    taken_at: datetime | None = await connection.fetchval(PROVEN)
+    return taken_at
+
+
+async def record_proof(connection: Connection, taken_at: datetime) -> None:
+    await connection.execute(PROVE, taken_at)
+
+
+async def create_database(connection: Connection, name: str) -> None:
+    try:
+        await connection.execute(f'create database "{name}"')
+    except InsufficientPrivilegeError as error:
+        raise NoDatabaseError(str(error)) from None
+
+
+async def drop_database(connection: Connection, name: str) -> None:
+    await connection.execute(f'drop database if exists "{name}" with (force)')

@@ -11,7 +11,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import re
 import tarfile
 import zlib
@@ -47,9 +46,9 @@ class ArchiveWriter:
         self._add(name, len(content), io.BytesIO(content))
         self._checksums[name] = hashlib.sha256(content).hexdigest()
 
-    def add_file(self, name: str, file: IO[bytes]) -> None:
+    def add_file(self, name: str, file: IO[bytes], size: int) -> None:
         hashing = _Hashing(file)
-        self._add(name, os.fstat(file.fileno()).st_size, hashing)
+        self._add(name, size, hashing)
         self._checksums[name] = hashing.digest.hexdigest()
 
     def _add(self, name: str, size: int, content: Any) -> None:
@@ -104,7 +103,8 @@ class ArchiveReader:
             for info in self._tar:
                 stream = self._tar.extractfile(info) if info.isreg() and _NAME.fullmatch(info.name) else None
                 if stream is None:
-                    raise DamagedBackupError(f"it holds {info.name!r}, which is no part of a backup")
+                    # A changed byte can also read as another name.
+                    raise DamagedBackupError(f"it was changed after it was written: {info.name!r} is no part of it")
                 if info.name == CHECKSUMS:
                     if json.loads(stream.read()) != self._found:
                         raise DamagedBackupError("it was changed after it was written (its checksums do not fit)")

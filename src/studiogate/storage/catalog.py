@@ -93,6 +93,22 @@ async def price_limits(
     return {row[0]: PriceLimits(*row[1:]) for row in rows}
 
 
+# At a location, or anywhere: the last sales by product.
+COUNTED_SALES = 500
+_SOLD = f"""
+    select u.product_id, count(*) as number from (
+        select e.product_id from purchases e where e.studio_id = $1 and {{}}
+        order by e.created_at desc, e.id desc limit {COUNTED_SALES}) u
+    where u.product_id is not null group by 1"""
+SOLD = {True: _SOLD.format("e.location_id = $2::uuid"), False: _SOLD.format("$2::uuid is null")}
+
+
+async def sold_products(connection: Connection, access: Access, location_id: UUID | None) -> Mapping[UUID, int]:
+    """Return how many of the last sales at a location, or anywhere, were sales of each product."""
+    rows = await connection.fetch(SOLD[location_id is not None], access.studio_id, location_id)
+    return {row["product_id"]: row["number"] for row in rows}
+
+
 # Changes. A product's row is locked before its prices and limits are read or written.
 
 # A limit is replaced whole. Each statement takes the studio, the row and all its ids.

@@ -187,7 +187,7 @@ async def list_events(connection: Connection, access: Access, page: PageRequest,
         ranges.append(OneOf("type", [each.value for each in wanted], "text"))
     filters = [NUMBERED, KEPT, _with_scopes(access)]
     if asked.created_after is not None:
-        first = await _first_since(connection, access, asked.created_after - LONGEST_TRANSACTION)
+        first = await first_since(connection, access, asked.created_after - LONGEST_TRANSACTION)
         filters += [Filter("v.sequence >= {}", first), Filter("v.created_at >= {}", asked.created_after)]
     return await read_page(connection, access, EVENT, page, filters=filters, one_of=ranges)
 
@@ -198,7 +198,7 @@ CREATED_AT = """
     select v.created_at from events v where v.studio_id = $1 and v.sequence >= $2 order by v.sequence limit 1"""
 
 
-async def _first_since(connection: Connection, access: Access, instant: datetime) -> int:
+async def first_since(connection: Connection, access: Access, instant: datetime) -> int:
     """Return a number from which on the log has everything since an instant: found by halving, as the times of events
     rise with their numbers, but for the length of a transaction."""
     low, high = 0, await head(connection, access) + 1

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from studiogate.domain import request_log, retention
 from studiogate.domain.access import Access
-from studiogate.storage import class_clock, pictures
+from studiogate.storage import class_clock, figures, pictures
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import affected
 from studiogate.storage.schedule import series
@@ -59,6 +59,7 @@ STUDIOS: Mapping[str, str] = {
     "news": """
         select h.studio_id from event_heads h left join mail_cursors k on k.studio_id = h.studio_id
         where h.sequence > coalesce(k.sequence, 0)""",
+    "due figures": figures.STUDIOS,
     "files": "select studio_id from form_uploads union select studio_id from pictures",
     "removed files": "select distinct studio_id from removed_files",
     "forgotten uploads": f"""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from uuid import UUID
 
-from studiogate.storage.upload_folder import DiskFullError, UploadFolder
+from studiogate.storage.upload_store import FilesUnavailableError, UploadStore
 
 ROWS_PER_PAGE = 50
 BYTES_PER_PAGE = 1 << 18
@@ -111,7 +111,7 @@ class ImportFile:
             each.unlink(missing_ok=True)
 
 
-def keep(folder: UploadFolder, owner: Owner, content: BinaryIO, state: State) -> ImportFile:
+def keep(folder: UploadStore, owner: Owner, content: BinaryIO, state: State) -> ImportFile:
     """Keep a file in place of earlier ones of the same person that are not being imported."""
     kept = _named(folder, owner, secrets.token_hex(16))
     try:
@@ -128,15 +128,15 @@ def keep(folder: UploadFolder, owner: Owner, content: BinaryIO, state: State) ->
     except OSError as error:
         with suppress(OSError):
             kept.remove()
-        raise DiskFullError(error.strerror) from error
+        raise FilesUnavailableError(error.strerror) from error
     return kept
 
 
-def find(folder: UploadFolder, owner: Owner, token: str) -> ImportFile | None:
+def find(folder: UploadStore, owner: Owner, token: str) -> ImportFile | None:
     """Return a file that was kept; None if it is gone, or another person's."""
     found = _named(folder, owner, token) if _TOKEN.fullmatch(token) else None
     return found if found is not None and found.beside("state").exists() else None
 
 
-def _named(folder: UploadFolder, owner: Owner, token: str) -> ImportFile:
+def _named(folder: UploadStore, owner: Owner, token: str) -> ImportFile:
     return ImportFile(folder.incoming(owner.studio_id, f"import-{owner.account_id.hex}-{token}"), token)

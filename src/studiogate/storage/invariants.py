@@ -6,7 +6,7 @@ index or a manual change to the database can introduce what a constraint would h
 
 from studiogate.storage.doctor import Invariant
 from studiogate.storage.resources import class_joins, policy_minutes
-from studiogate.storage.status_lists import ATTENDABLE, SEAT_HOLDING
+from studiogate.storage.status_lists import ATTENDABLE, RECEIVED, SEAT_HOLDING
 
 MONEY = (
     Invariant(
@@ -32,6 +32,18 @@ MONEY = (
             or (b.status = 'cancelled' and m.credits_remaining is not null
                 and count(l.id) filter (where l.delta <> -1) < b.credits_taken)
             or bool_or(l.membership_id <> b.membership_id)""",
+    ),
+    Invariant(
+        "payments",
+        "what a purchase has brought in is the sum of its payments",
+        f"""
+        select format('purchase %s of studio %s is %s: %s of %s refunded, payments %s', u.id, u.studio_id, u.status,
+                      u.refunded_amount, u.amount_total, paid.total)
+        from purchases u cross join lateral (
+            select coalesce(sum(p.amount), 0) as total from purchase_payments p
+            where p.studio_id = u.studio_id and p.purchase_id = u.id) paid
+        where paid.total <> case when u.status in ({RECEIVED})
+                                 then coalesce(u.amount_total, 0) - coalesce(u.refunded_amount, 0) else 0 end""",
     ),
     Invariant(
         "renewals",

@@ -9,6 +9,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.keys import Credential, Secret, credential_access
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.paging import ListPage, list_page
 
 CHANGEABLE = ("name", "scopes", "location_ids", "expires_at", "rate_limit")
 SHOWN = """
@@ -78,6 +79,43 @@ async def list_credentials(connection: Connection, studio_id: UUID | None) -> Se
     """Return the credentials of one studio, or of all studios. Operators only."""
     statement = f"select {SHOWN} from credentials c where $1::uuid is null or c.studio_id = $1 order by c.created_at"
     return await connection.fetch(statement, studio_id)
+
+
+# What people of the studio see of a key: also when the last replaced secret ends, and its endpoints.
+OF_STUDIO = f"""
+    select {SHOWN},
+           array(select l.name from locations l where l.studio_id = $1 and l.id = any(c.location_ids) order by l.name)
+               as locations,
+           (select max(s.expires_at) from credential_secrets s
+            where s.studio_id = $1 and s.credential_id = c.id and s.expires_at > now()) as old_secret_ends,
+           (select count(*) from webhook_endpoints e
+            where e.studio_id = $1 and e.credential_id = c.id and e.deleted_at is null) as endpoints
+    from credentials c where c.studio_id = $1"""
+
+
+async def list_keys(
+    connection: Connection, access: Access, *, revoked: bool, after: str | None, limit: int
+) -> ListPage:
+    """Return the keys of a studio, newest first: those that are revoked, or the others."""
+    statement = f"""{OF_STUDIO} and (c.revoked_at is not null) = $2
+          and ($3::text is null or (c.created_at, c.id) < (
+               select b.created_at, b.id from credentials b where b.studio_id = $1 and b.id = $3))
+        order by c.created_at desc, c.id desc limit $4"""
+    return list_page(await connection.fetch(statement, access.studio_id, revoked, after, limit + 1), limit)
+
+
+async def read_credential(connection: Connection, access: Access, credential_id: str) -> Record | None:
+    """Return a key of the studio as its people see it."""
+    return await connection.fetchrow(f"{OF_STUDIO} and c.id = $2", access.studio_id, credential_id)
+
+
+async def key_names(connection: Connection, access: Access, limit: int) -> Sequence[Record]:
+    """Return ids, names and scopes of keys that are in use, by name, for choices."""
+    statement = """
+        select id, name, scopes, location_ids from credentials where studio_id = $1 and revoked_at is null
+          and (expires_at is null or expires_at > now())
+        order by name, id limit $2"""
+    return await connection.fetch(statement, access.studio_id, limit)
 
 
 async def studio_of_credential(connection: Connection, credential_id: str) -> UUID | None:

@@ -37,7 +37,7 @@ def claimed(about: str) -> str:
 CLAIM = f"""{claimed("submission_id")}
     select c.id, c.kind, c.recipient, c.attempts, c.submission_id, s.name as studio, s.slug as studio_slug,
            f.id as form_id, f.slug as form_slug, f.title, f.settings, v.fields, n.submitter_name, n.submitter_email,
-           n.data, n.created_at, n.verified, s.timezone, k.link_secret
+           n.data, n.created_at, n.verified, s.timezone, s.hour_cycle, s.date_order, s.country, k.link_secret
     from claimed c
     join form_submissions n on n.studio_id = $1 and n.id = c.submission_id
     join forms f on f.studio_id = $1 and f.id = n.form_id

@@ -15,12 +15,7 @@ from studiogate.storage.paging import ListPage, list_page
 from studiogate.storage.status_lists import SEAT_HOLDING, STATUS_DISPLAY_ORDER
 
 SUSPENDED = "suspended"
-STATUSES = (
-    MembershipStatus.ACTIVE.value,
-    MembershipStatus.PAUSED.value,
-    MembershipStatus.PAST_DUE.value,
-    SUSPENDED,
-)
+STATUSES = (MembershipStatus.ACTIVE.value, MembershipStatus.PAUSED.value, MembershipStatus.PAST_DUE.value, SUSPENDED)
 SCANNED = 300
 
 # One row per member: the membership that tells most about them, and their last visit at a permitted location. $1 is the
@@ -30,7 +25,8 @@ COLUMNS = f"""
     held.credits_remaining, held.current_period_end,
     (select max(b.start_time) from bookings b
      where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
-       and b.status = 'checked_in' and ({{0}}::uuid[] is null or b.location_id = any({{0}}::uuid[]))) as last_visit"""
+       and b.status = 'checked_in' and b.start_time <= now()
+       and ({{0}}::uuid[] is null or b.location_id = any({{0}}::uuid[]))) as last_visit"""
 JOINS = f"""
     left join lateral (
         select p.name as product, s.status, s.credits_remaining, s.current_period_end
@@ -93,7 +89,7 @@ _GIVEN = "$2::integer > 0 and num_nonnulls($3::text, $4::uuid, $5::uuid, $6::uui
 
 def _page(driver: str, condition: str) -> str:
     return f"""
-        select {COLUMNS.format("$6")}, found.row_id from ({driver}) found
+        select {COLUMNS.format("$6")}, false as similar, found.row_id from ({driver}) found
         join members m on m.studio_id = $1 and m.id = found.member_id {JOINS}
         where m.erased_at is null and {condition} and {_GIVEN}
         order by found.created_at desc, found.row_id desc limit $2"""

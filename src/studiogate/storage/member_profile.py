@@ -11,23 +11,28 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import MAX_CLASS
 from studiogate.domain.members import MEMBER
 from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.forms.uploads import FILES_AS_JSON
 from studiogate.storage.paging import ListPage, list_page
 from studiogate.storage.status_lists import SEAT_HOLDING
+
+# A line of the ledger has the time at which its transaction began, an audit entry that at which it was written.
+MAX_TRANSACTION = "10 seconds"
 
 PROFILE = f"""
     select m.id, {", ".join(f"m.{name}" for name in MEMBER)}, m.name, m.suspended, m.staff_notes, m.created_at,
            m.erased_at, studio.timezone, studio.currency, studio.country, now() as now,
            (select min(b.start_time) from bookings b
             where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
-              and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as first_visit,
+              and b.status = 'checked_in' and b.start_time <= now()
+              and ($3::uuid[] is null or b.location_id = any($3))) as first_visit,
            (select max(b.start_time) from bookings b
             where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
-              and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as last_visit
+              and b.status = 'checked_in' and b.start_time <= now()
+              and ($3::uuid[] is null or b.location_id = any($3))) as last_visit
     from members m join studios studio on studio.studio_id = $1
     where m.studio_id = $1 and m.id = $2"""
 
@@ -59,16 +64,29 @@ _CLASS_COLUMNS = """
     coalesce(l.timezone, studio.timezone) as timezone"""
 _LEDGER = f"""
     select line.id, line.delta, line.reason, line.created_at, line.membership_id, b.id as booking_id, p.name as product,
-           b.class_id, {_CLASS_COLUMNS}
+           line.balance, noted.author, noted.why, b.class_id, {_CLASS_COLUMNS}
     from memberships s
     join products p on p.studio_id = $1 and p.id = s.product_id
     cross join lateral (
-        select e.* from credit_ledger e where e.studio_id = $1 and e.membership_id = s.id {{}}
-        order by e.created_at desc, e.id desc limit $4) line
+        select e.* from (
+            select l.*, l.booking_id is not null as booked,
+                   s.credits_remaining - coalesce(sum(l.delta) over (
+                       order by l.created_at desc, l.booking_id is not null desc, l.id desc
+                       rows between unbounded preceding and 1 preceding), 0) as balance
+            from credit_ledger l where l.studio_id = $1 and l.membership_id = s.id) e
+        where true {{}}
+        order by e.created_at desc, e.booked desc, e.id desc limit $4) line
     left join bookings b on b.studio_id = $1 and b.id = line.booking_id
-        and ($3::uuid[] is null or b.location_id = any($3)) {_CLASS}
+        and ($3::uuid[] is null or b.location_id = any($3))
+    left join lateral (
+        select {ACTOR} as author, a.reason as why
+        from audit_log a left join staff_accounts p on p.id = a.account_id
+        where a.studio_id = $1 and a.subject_id = coalesce(b.id, line.membership_id)
+          and (line.reason = 'adjusted') = (a.action = 'membership.credits') and a.occurred_at >= line.created_at
+          and a.occurred_at < line.created_at + interval '{MAX_TRANSACTION}'
+        order by a.occurred_at, a.id limit 1) noted on true {_CLASS}
     where s.studio_id = $1 and s.member_id = $2
-    order by line.created_at desc, line.id desc limit $4"""
+    order by line.created_at desc, line.booked desc, line.id desc limit $4"""
 _BOOKINGS = f"""
     select b.id, b.class_id, b.status, b.booking_source, b.start_time, b.created_at, b.credits_taken, k.cancelled_at,
            k.cancellation_type, k.late, k.credits_returned, k.credits_forfeited, w.position, w.skip_reason,
@@ -86,8 +104,7 @@ _AHEAD = f"""
               (select e.id, e.class_id, e.status::text, e.start_time, e.class_spot_id, null::integer as position
                from bookings e
                where e.studio_id = $1 and e.member_id = $2 and ($3::uuid[] is null or e.location_id = any($3))
-                 and e.status in ({SEAT_HOLDING}) and e.end_time > now()
-                 and e.start_time > now() - interval '{MAX_CLASS.days} days' and e.status = 'confirmed'
+                 and e.status in ({SEAT_HOLDING}) and e.start_time > now() and e.status <> 'no_show'
                order by e.start_time, e.id limit $4)
               union all
               (select w.booking_id, w.class_id, 'waitlisted', k.start_time, null, w.position
@@ -98,24 +115,28 @@ _AHEAD = f"""
           order by ahead.start_time, ahead.id limit $4) b
     left join room_spots spot on spot.studio_id = $1 and spot.id = b.class_spot_id {_CLASS}
     order by b.start_time, b.id"""
+# Lines of one transaction have one time: a sale grants the credits that its booking takes.
+_OLDER = """
+    and (e.created_at, e.booked, e.id) < (
+        select c.created_at, c.booking_id is not null, c.id from credit_ledger c
+        where c.studio_id = $1 and c.id = $5::uuid)"""
 _BEYOND = "and (e.created_at, e.id) < (select c.created_at, c.id from {} c where c.studio_id = $1 and c.id = $5::uuid)"
 
-LEDGER = {False: _LEDGER.format(""), True: _LEDGER.format(_BEYOND.format("credit_ledger"))}
+LEDGER = {False: _LEDGER.format(""), True: _LEDGER.format(_OLDER)}
 BOOKINGS = {False: _BOOKINGS.format(""), True: _BOOKINGS.format(_BEYOND.format("bookings"))}
 
-_SUBMISSIONS = """
+_SUBMISSIONS = f"""
     select n.id, n.form_id, f.title, n.status, n.verified, n.created_at, n.consents::text as consents,
            n.form_version, f.version as current_version, v.fields::text as fields,
-           (select coalesce(json_agg(json_build_object('id', u.id, 'filename', u.filename, 'size', u.size)
-                                     order by u.created_at, u.id), '[]')
-            from form_uploads u where u.studio_id = $1 and u.submission_id = n.id)::text as files
-    from (select e.* from form_submissions e where e.studio_id = $1 and e.member_id = $2 {}
+           {FILES_AS_JSON}
+    from (select e.* from form_submissions e where e.studio_id = $1 and e.member_id = $2 {{}}
           order by e.created_at desc, e.id desc limit $3) n
     join forms f on f.studio_id = $1 and f.id = n.form_id
     left join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
     order by n.created_at desc, n.id desc"""
-SUBMISSION = """
-    select n.id, n.form_id, f.title, n.status, n.created_at, n.data::text as data, v.fields::text as fields
+SUBMISSION = f"""
+    select n.id, n.form_id, f.title, n.status, n.created_at, n.data::text as data, v.fields::text as fields,
+           {FILES_AS_JSON}
     from form_submissions n
     join forms f on f.studio_id = $1 and f.id = n.form_id
     left join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
@@ -193,7 +214,8 @@ async def _page(
 async def ledger_of(
     connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
 ) -> ListPage:
-    """Return lines of the credit ledger, the newest first, each with its booking's class."""
+    """Return lines of the credit ledger, the newest first, each with its booking's class, the credits that were left,
+    and the person and reason of the audit log."""
     return await _page(connection, LEDGER, (access.studio_id, member_id, access.location_ids), after, limit)
 
 
@@ -205,7 +227,7 @@ async def bookings_of(
 
 
 async def bookings_ahead(connection: Connection, access: Access, member_id: UUID, limit: int) -> list[Record]:
-    """Return the next bookings, the class that runs now and waitlists included."""
+    """Return the bookings of classes that have not begun, waitlists included."""
     return await connection.fetch(_AHEAD, access.studio_id, member_id, access.location_ids, limit)
 
 
@@ -221,7 +243,7 @@ async def read_submission(
     connection: Connection, access: Access, member_id: UUID, submission_id: UUID
 ) -> dict[str, Any] | None:
     row = await connection.fetchrow(SUBMISSION, access.studio_id, member_id, submission_id)
-    return None if row is None else _parsed(row, "data", "fields")
+    return None if row is None else _parsed(row, "data", "fields", "files")
 
 
 async def history_of(

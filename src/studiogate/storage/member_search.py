@@ -3,6 +3,9 @@
 Every word must occur in the name, email or phone. The longest word is looked up in the indexes, as the beginning of a
 last name, a first name, the last part of a double name or an email; digits are looked up as the end of a phone number,
 because callers leave out the country code. Case and accents do not matter. Results come in this order, page by page.
+
+If they leave room on the first page, similar names follow: each word may have one letter more, less, wrong or swapped,
+or one of them is the beginning of a name (``name_keys`` of the schema).
 """
 
 import re
@@ -20,6 +23,13 @@ MAX_WORDS = 8
 MAX_CHARACTERS = 200
 FEWEST_DIGITS = 4
 WHOLE_NUMBER = 7
+MAX_SIMILAR_WORDS = 3
+FEWEST_LETTERS = 4
+# As name_keys divides words, and the shortest that it gives keys to.
+_BETWEEN = re.compile("[-'\u2019.]")
+FEWEST_LETTERS_OF_KEY = 3
+# Among many who have a similar name, those that are sorted and shown: more of the name finds the others.
+SIMILAR_READ = 200
 _PHONE = re.compile(r"\+?[0-9 ()./-]+", re.ASCII)
 _PLACE = re.compile(r"([0-4])\.(.+)", re.ASCII)
 
@@ -87,18 +97,58 @@ def _page(start: int | None, conditions: str) -> str:
     """Return the statement of a page that begins in this way (None: at the start)."""
     ways = [_way(way, way == start, conditions) for way in range(start or 0, len(WAYS))]
     return f"""
-        select {COLUMNS.format("$9")}, found.way from ({" union all ".join(ways)}) found
+        select {COLUMNS.format("$9")}, false as similar, found.way from ({" union all ".join(ways)}) found
         join members m on m.studio_id = $1 and m.id = found.id {JOINS}
         where $2::integer > 0 and num_nonnulls($3::text, $4::text, $6::uuid) >= 0
         order by found.way, found.text, found.id limit $2"""
 
 
 ONE = f"""
-    select {COLUMNS.format("$3")} from members m {JOINS}
+    select {COLUMNS.format("$3")}, false as similar from members m {JOINS}
     where m.studio_id = $1 and m.id = $2 and m.erased_at is null"""
 PAGES = {
     (start, status, located): _page(start, f"{condition} and {place}")
     for start in (None, *range(len(WAYS)))
+    for status, condition in FILTERED.items()
+    for located, place in LOCATED.items()
+}
+
+
+_NAME_KEYS = "name_keys(m.studio_id, folded(m.name)) && name_keys($1, folded(${}::text))"
+# The ways in which a word that is being typed begins a name.
+_BEGINNINGS = [
+    f"{text.format('m')} >= folded(${{0}}::text) and {text.format('m')} < (folded(${{0}}::text) || '{LAST}')"
+    for text, _, _ in WAYS[:2]
+]
+
+
+def _similar(words: int, conditions: str) -> str:
+    """Return the statement for names that are similar to so many words, $3 and following; $6 are members to leave out.
+    The keys hold the studio. No index answers "is not distinct from": plans that are made while there are few members
+    would otherwise read all of the studio."""
+    given = range(3, 3 + words)
+    branches = [" and ".join(_NAME_KEYS.format(each) for each in given)]
+    for begun in given if words > 1 else ():
+        others = "".join(f" and {_NAME_KEYS.format(each)}" for each in given if each != begun)
+        branches += [each.format(begun) + others for each in _BEGINNINGS]
+    found = " union ".join(
+        f"""(select m.id from members m
+             where m.studio_id is not distinct from $1 and {each} and m.erased_at is null
+               and m.id <> all($6::uuid[]) and {conditions}
+             limit {SIMILAR_READ})"""
+        for each in branches
+    )
+    return f"""
+        select {COLUMNS.format("$9")}, true as similar
+        from (select id from ({found}) each limit {SIMILAR_READ}) found
+        cross join lateral (select * from members m where m.studio_id = $1 and m.id = found.id offset 0) m {JOINS}
+        where num_nonnulls($3::text, $4::text, $5::text) > 0
+        order by folded(m.last_name) collate "C", folded(m.first_name) collate "C", m.id limit $2"""
+
+
+SIMILAR = {
+    (words, status, located): _similar(words, f"{condition} and {place}")
+    for words in range(1, MAX_SIMILAR_WORDS + 1)
     for status, condition in FILTERED.items()
     for located, place in LOCATED.items()
 }
@@ -125,7 +175,7 @@ async def search(
     connection: Connection, access: Access, text: str, filters: MemberFilters, page: tuple[str | None, int]
 ) -> ListPage:
     """Return a page of the members that the text describes; ``page`` is the ``next`` of the page before and the
-    number of members. Erased members are not found."""
+    number of members. Similar names have ``similar``. Erased members are not found."""
     place, limit = page
     text = text.strip()[:MAX_CHARACTERS]
     member_id = parse_id(text)
@@ -135,9 +185,14 @@ async def search(
     start, last = _read_place(place)
     kind = filters.status if filters.status in (None, SUSPENDED) else "status"
     statement = PAGES[start, kind, filters.location_id is not None]
-    given = (*words, last, filters.status, filters.location_id, access.location_ids)
-    rows = await connection.fetch(statement, access.studio_id, limit + 1, *given)
+    others = (filters.status, filters.location_id, access.location_ids)
+    rows = list(await connection.fetch(statement, access.studio_id, limit + 1, *words, last, *others))
     if len(rows) <= limit:
+        likely = [] if last else _similar_words(words)
+        if likely and len(rows) < limit:
+            statement = SIMILAR[len(likely), kind, filters.location_id is not None]
+            given = (*likely, *[None] * (MAX_SIMILAR_WORDS - len(likely)), [each["id"] for each in rows], *others)
+            rows += await connection.fetch(statement, access.studio_id, limit - len(rows), *given)
         return ListPage(rows)
     return ListPage(rows[:limit], f"{rows[limit - 1]['way']}.{rows[limit - 1]['id']}")
 
@@ -153,6 +208,14 @@ def _words(text: str) -> _Words:
     digits = _digits(text)
     words = [digits] if digits else text.split()[:MAX_WORDS]
     return _Words(max(words, key=len, default=""), digits and digits[::-1], words)
+
+
+def _similar_words(words: _Words) -> list[str]:
+    """Return the words for which similar names are looked up: none for a number, an email or a few letters."""
+    if words.digits or "@" in words.longest:
+        return []
+    parts = [part for word in words.all for part in _BETWEEN.split(word) if len(part) >= FEWEST_LETTERS_OF_KEY]
+    return sorted(parts, key=len, reverse=True)[:MAX_SIMILAR_WORDS] if sum(map(len, parts)) >= FEWEST_LETTERS else []
 
 
 def _digits(text: str) -> str | None:

@@ -125,7 +125,7 @@ LISTS = {
         ),
         OperatorList(
             "purchase",
-            _columns("member product amount currency status created_at", product="t.product_key"),
+            _columns("member product amount currency status paid_by created_at", product="t.product_key"),
             "purchases t",
             "t.created_at desc, t.id",
             OF_MEMBER,

@@ -64,9 +64,9 @@ async def record(
 
 INSERT = Statement("""
     insert into purchases (studio_id, id, member_id, location_id, product_id, product_key, product_type, quantity,
-                           amount_total, currency, status)
+                           amount_total, currency, status, paid_by)
     values (:studio, :id, :member_id, :location_id, :product_id, :product_key, :product_type, :quantity, :amount_total,
-            :currency, :status)""")
+            :currency, :status, :paid_by)""")
 
 # $3 is the permitted locations, null for unrestricted staff. A purchase's member changes only by a merge of duplicates.
 LOCK_MEMBER = """
@@ -125,7 +125,8 @@ async def find(connection: Connection, access: Access, purchase_id: UUID) -> Fou
     # The membership that a purchase pays for, by its sale or a renewal (an imported purchase may be both), and whether
     # another payment for it has failed.
     statement = """
-        select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, paid.membership_id, exists (
+        select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, u.paid_by,
+               paid.membership_id, exists (
                    select from (select r.purchase_id from renewals r
                                 where r.studio_id = $1 and r.membership_id = paid.membership_id
                                 union all
@@ -139,10 +140,12 @@ async def find(connection: Connection, access: Access, purchase_id: UUID) -> Fou
             limit 1) paid on true
         where u.studio_id = $1 and u.id = $2"""
     (row,) = await connection.fetch(statement, access.studio_id, purchase_id)
-    return FoundPurchase(Paid(*row[:5]), row["membership_id"], row["others_failed"])
+    return FoundPurchase(Paid(*row[:6]), row["membership_id"], row["others_failed"])
 
 
 async def write_paid(connection: Connection, access: Access, purchase_id: UUID, paid: Paid) -> None:
     """Store what a payment, a refund or a waiver changed."""
-    statement = "update purchases set status = $3, refunded_amount = $4 where studio_id = $1 and id = $2"
-    await connection.execute(statement, access.studio_id, purchase_id, paid.status, paid.refunded_amount)
+    statement = """
+        update purchases set status = $3, refunded_amount = $4, paid_by = $5 where studio_id = $1 and id = $2"""
+    values = (paid.status, paid.refunded_amount, paid.paid_by)
+    await connection.execute(statement, access.studio_id, purchase_id, *values)

@@ -196,7 +196,7 @@ PURCHASE = Resource(
     columns="""
         u.id, 'purchase' as object, u.member_id, u.product_id, u.product_key, u.product_type, u.quantity,
         u.amount_total::text as amount_total, u.currency, u.refunded_amount::text as refunded_amount, u.status,
-        u.created_at, u.updated_at""",
+        u.paid_by, u.created_at, u.updated_at""",
     permitted="u.location_id = any({})",
     located_by="location_id",
 )

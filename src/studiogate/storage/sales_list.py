@@ -15,19 +15,25 @@ from studiogate.storage.status_lists import WAIVABLE
 # The purchases that wait for money. The text repeats the condition of the partial indexes.
 OPEN_FEE = f"u.product_type = 'fee' and coalesce(u.status, 'pending') in ({WAIVABLE})"
 
-# $1 studio, $2 limit, $3 locations or null, $4 status or null, $5 member or null, $6 the purchase before the page.
-_GIVEN = "$2::integer > 0 and num_nonnulls($3::uuid[], $4::text, $5::uuid, $6::uuid) >= 0"
+# $1 studio, $2 limit, $3 locations or null, $4 status or null, $5 member or null, $6 the purchase before the page, $7
+# and $8 the time from which on and until which.
+_GIVEN = (
+    "$2::integer > 0 and num_nonnulls($3::uuid[], $4::text, $5::uuid, $6::uuid, $7::timestamptz, $8::timestamptz) >= 0"
+)
+_WITHIN = """
+    and u.created_at >= coalesce($7::timestamptz, '-infinity')
+    and u.created_at < coalesce($8::timestamptz, 'infinity')"""
 _BEYOND = """
     and (u.created_at, u.id) < (
         select c.created_at, c.id from purchases c where c.studio_id = $1 and c.id = $6::uuid)"""
 _ROWS = """
-    select u.* from purchases u where u.studio_id = $1 and {condition} {beyond}
+    select u.* from purchases u where u.studio_id = $1 and {condition} {within} {beyond}
     order by u.created_at desc, u.id desc limit $2"""
 _AT = "select each.* from unnest($3::uuid[]) place(id) cross join lateral ({}) each"
 _SHOWN = """
     select u.id, u.member_id, m.name as member, m.erased_at, coalesce(p.name, u.product_key) as product, u.product_type,
            u.quantity, u.amount_total, coalesce(u.currency, studio.currency) as currency, u.refunded_amount,
-           coalesce(u.status, 'pending') as status, u.created_at, l.name as location,
+           coalesce(u.status, 'pending') as status, u.paid_by, u.created_at, l.name as location,
            coalesce(l.timezone, studio.timezone) as timezone, c.id as class_id, c.title as class_title,
            c.start_time as class_start, sold.membership_id
     from ({}) u
@@ -57,7 +63,7 @@ _KINDS = {
 
 
 def _page(condition: str, located: bool, beyond: bool) -> str:
-    rows = _ROWS.format(condition=condition, beyond=_BEYOND if beyond else "")
+    rows = _ROWS.format(condition=condition, within=_WITHIN, beyond=_BEYOND if beyond else "")
     return _SHOWN.format(_AT.format(rows) if located else rows, _GIVEN)
 
 
@@ -66,15 +72,12 @@ PAGES = {
     for kind, (condition, located) in _KINDS.items()
     for beyond in (False, True)
 }
-ONE = _SHOWN.format(
-    "select u.* from purchases u where u.studio_id = $1 and u.id = $6::uuid" + _SOMEWHERE,
-    _GIVEN,
-)
+ONE = _SHOWN.format("select u.* from purchases u where u.studio_id = $1 and u.id = $6::uuid" + _SOMEWHERE, _GIVEN)
 
 # The expression of the index memberships_renewing.
 _END = "coalesce({}.current_period_end, 'infinity')"
 _RENEWALS = f"""
-    select s.id, s.member_id, m.name as member, s.current_period_end, s.credits_granted, s.price_id,
+    select s.id, s.member_id, m.name as member, m.phone, s.current_period_end, s.credits_granted, s.price_id,
            s.cancel_at_period_end, p.name as product, studio.timezone,
            (select coalesce(json_agg(r), '[]') from prices r
             where r.studio_id = $1 and r.product_id = s.product_id and r.price_type = 'recurring')::text as prices
@@ -96,12 +99,15 @@ RENEWALS = {
 
 
 class PurchaseFilters(NamedTuple):
-    """``open_fees``: only fees that nobody has paid, of whatever status. A member's purchases have no other filter."""
+    """``open_fees``: only fees that nobody has paid, of whatever status. A member's purchases have no other
+    filter than the time."""
 
     status: str | None = None
     location_id: UUID | None = None
     member_id: UUID | None = None
     open_fees: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 async def list_purchases(
@@ -109,12 +115,31 @@ async def list_purchases(
 ) -> ListPage:
     places = _places(access, filters.location_id)
     kind = _kind(filters, located=places is not None)
-    values = (access.studio_id, limit + 1, places, filters.status, filters.member_id, after)
+    values = (
+        access.studio_id,
+        limit + 1,
+        places,
+        filters.status,
+        filters.member_id,
+        after,
+        filters.since,
+        filters.until,
+    )
     return list_page(await connection.fetch(PAGES[kind, after is not None], *values), limit)
 
 
 async def read_purchase(connection: Connection, access: Access, purchase_id: UUID) -> Record | None:
-    return await connection.fetchrow(ONE, access.studio_id, 1, access.location_ids, None, None, purchase_id)
+    return await connection.fetchrow(ONE, access.studio_id, 1, access.location_ids, None, None, purchase_id, None, None)
+
+
+async def payments_of(connection: Connection, access: Access, purchase_id: UUID) -> list[Record]:
+    """Return the money that was received and paid back for a purchase, the oldest first."""
+    statement = """
+        select p.received_at, p.amount, p.paid_by from purchase_payments p
+        join purchases u on u.studio_id = $1 and u.id = p.purchase_id
+        where p.studio_id = $1 and p.purchase_id = $2 and ($3::uuid[] is null or u.location_id = any($3))
+        order by p.received_at, p.id"""
+    return await connection.fetch(statement, access.studio_id, purchase_id, access.location_ids)
 
 
 async def renewals_due(

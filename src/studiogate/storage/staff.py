@@ -33,9 +33,12 @@ LIST = """
            case when a.disabled_at is not null or r.disabled_at is not null then 'disabled'
                 when a.password_hash is null then 'invited' else 'active' end as state,
            array(select l.name from locations l
-                 where l.studio_id = $1 and l.id = any(r.location_ids) order by l.name, l.id) as locations
+                 where l.studio_id = $1 and l.id = any(r.location_ids) order by l.name, l.id) as locations,
+           r.location_ids, r.instructor_id,
+           (select i.name from instructors i where i.studio_id = $1 and i.id = r.instructor_id) as instructor
     from staff_roles r join staff_accounts a on a.id = r.account_id
-    where r.studio_id = $1 order by lower(coalesce(nullif(a.name, ''), a.email)), a.id"""
+    where r.studio_id = $1 and ($2::uuid is null or r.account_id = $2)
+    order by lower(coalesce(nullif(a.name, ''), a.email)), a.id"""
 QUEUE_MAIL = "insert into mails (studio_id, id, account_id, kind, recipient) values ($1, $2, $3, $4, $5)"
 
 CLAIM_MAILS = f"""{claimed("account_id")}
@@ -78,7 +81,18 @@ async def count_roles(connection: Connection, access: Access) -> int:
 
 async def list_staff(connection: Connection, access: Access) -> list[Record]:
     """Return the accounts of the studio with their roles, and the names of the locations to which these are limited."""
-    return list(await connection.fetch(LIST, access.studio_id))
+    return list(await connection.fetch(LIST, access.studio_id, None))
+
+
+async def read_person(connection: Connection, access: Access, account_id: UUID) -> Record | None:
+    """Return an account of the studio as the list has it."""
+    return await connection.fetchrow(LIST, access.studio_id, account_id)
+
+
+async def list_instructors(connection: Connection, access: Access) -> list[Record]:
+    """Return the instructors whose classes an account can be given."""
+    statement = "select id, name from instructors where studio_id = $1 and active order by lower(name), id"
+    return list(await connection.fetch(statement, access.studio_id))
 
 
 async def owners(connection: Connection, access: Access) -> list[Owner]:

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable
 from enum import StrEnum
 
 from studiogate.domain import membership_changes, memberships, purchases
-from studiogate.domain.bookings import states
+from studiogate.domain.bookings import cancellation, states
 from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.forms.states import COUNTED, SubmissionStatus
 from studiogate.domain.staff import UNLIMITED, Role
@@ -27,6 +27,9 @@ SEAT_HOLDING = _among(states.BookingStatus, states.SEAT_HOLDING)
 OCCUPYING = _among(states.BookingStatus, states.OCCUPYING)
 ATTENDABLE = _among(states.BookingStatus, states.ATTENDABLE)
 
+# Cancellations: of somebody who does not come, unlike those of the studio, of a move and of the waitlist.
+CANCELLED_BY_MEMBER = _literals(cancellation.CANCELLED_BY_MEMBER)
+
 # Waitlist entries.
 OPEN_ENTRY = _among(states.WaitlistStatus, states.OPEN_ENTRY)
 
@@ -37,5 +40,6 @@ STATUS_DISPLAY_ORDER = _literals(memberships.STATUS_DISPLAY_ORDER)
 
 # Purchases, submissions of forms, and roles of staff.
 WAIVABLE = _among(PurchaseStatus, purchases.WAIVABLE)
+RECEIVED = _among(PurchaseStatus, purchases.RECEIVED)
 COUNTED_SUBMISSION = _among(SubmissionStatus, COUNTED)
 UNLIMITED_ROLE = _among(Role, UNLIMITED)

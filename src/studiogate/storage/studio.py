@@ -49,7 +49,7 @@ LOCATION = Resource(
 LOCATION_EXISTS = "select from locations l where l.studio_id = $1 and l.id = {}"
 PERMITTED_LOCATION_EXISTS = LOCATION_EXISTS + " and l.id = any($2)"
 
-COLUMNS = "name, slug, timezone, primary_color, currency, country, policy, schedule_weeks_ahead"
+COLUMNS = "name, slug, timezone, primary_color, currency, country, policy, schedule_weeks_ahead, hour_cycle, date_order"
 CREATE = f"""
     insert into studios (studio_id, test, {COLUMNS})
     select $1::uuid, test, {COLUMNS} from jsonb_populate_record(null::studios, $2::jsonb)
@@ -120,6 +120,14 @@ async def currency_of(connection: Connection, access: Access) -> str:
 async def create_studio(connection: Connection, access: Access, values: Mapping[str, object]) -> bool:
     """Insert the studio of the access; return False if another studio has the slug."""
     return bool(await connection.fetchval(CREATE, access.studio_id, as_json(values)))
+
+
+async def read_settings(connection: Connection, access: Access) -> Record | None:
+    """Return the studio's row with the name of its logo's file."""
+    statement = """
+        select s.*, l.name as logo from studios s left join studio_logos l on l.studio_id = s.studio_id
+        where s.studio_id = $1"""
+    return await connection.fetchrow(statement, access.studio_id)
 
 
 async def lock_studio(connection: Connection, access: Access) -> Record | None:

@@ -31,6 +31,11 @@ OVERLOADS = Counter("studiogate_overloads_total", "Requests answered with 503, b
 BOOKINGS = Counter(
     "studiogate_bookings_total", "Attempts to book, by their outcome or the refusal's code.", ["outcome"]
 )
+SHARED_LIMITS_AWAY = Gauge(
+    "studiogate_shared_limits_away",
+    "1 while the server of STUDIOGATE_LIMITS_URL does not answer, so that each machine counts for itself.",
+    multiprocess_mode="livemax",
+)
 QUEUE_LENGTH = Gauge(
     "studiogate_queue_length", "Waiting mails and webhook deliveries.", ["queue"], multiprocess_mode="mostrecent"
 )
@@ -43,6 +48,11 @@ QUEUE_AGE = Gauge(
 LATE_MAILS = Gauge(
     "studiogate_mails_too_late",
     "Mails to members that were dropped within a day because they came too late.",
+    multiprocess_mode="mostrecent",
+)
+PROVEN_BACKUP = Gauge(
+    "studiogate_proven_backup_timestamp_seconds",
+    "When the newest backup was taken that is proven to restore; 0 if none is.",
     multiprocess_mode="mostrecent",
 )
 PROCESS_CPU = Counter("studiogate_process_cpu_seconds_total", "Processor time used.", ["process"])

@@ -17,7 +17,7 @@ from studiogate import clock, telemetry
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage.db import failures
-from studiogate.storage.upload_folder import DiskFullError
+from studiogate.storage.upload_store import FilesUnavailableError
 from studiogate.telemetry import RequestRecord, metrics
 from studiogate.web.body import BodyError, Receive
 from studiogate.web.request import READS, Request, Scope, Send
@@ -125,16 +125,16 @@ def _refusal(exchange: Exchange, error: BaseException) -> Refusal:
         # Cancelled: the process drains and its time limit has passed. Nothing else cancels a request.
         metrics.OVERLOADS.labels(getattr(error, "reason", "drained")).inc()
         return Refusal(Code.OVERLOADED)
-    if isinstance(error, failures.DatabaseUnavailableError | DiskFullError):
-        unavailable = failures.DatabaseFullError if isinstance(error, DiskFullError) else error
-        problem = unavailable.code.value.replace("_", " ")
+    if isinstance(error, failures.DatabaseUnavailableError | FilesUnavailableError):
+        code = Code.STORAGE_UNAVAILABLE if isinstance(error, FilesUnavailableError) else error.code
+        problem = code.value.replace("_", " ")
         log.error(problem, request_id=exchange.request_id, problem=str(error) or type(error).__name__)
-        metrics.OVERLOADS.labels(unavailable.reason).inc()
+        metrics.OVERLOADS.labels(error.reason).inc()
         # Reading stores nothing of the caller's.
         exchange.outcome_is_unknown = (
             isinstance(error, failures.UnknownOutcomeError) and exchange.request.method not in READS
         )
-        return Refusal(unavailable.code)
+        return Refusal(code)
     log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
     return Refusal(Code.INTERNAL_ERROR)
 

@@ -18,8 +18,7 @@ from studiogate import telemetry
 from studiogate.flows import events, housekeeping, mails, secret_key
 from studiogate.flows.housekeeping import Step
 from studiogate.runtime import Runtime
-from studiogate.storage import queue_metrics
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage import backup, queue_metrics
 from studiogate.telemetry import metrics
 
 EVERY_SECONDS = 20.0  # well within the minute in which a free seat must go to a waiting member
@@ -49,7 +48,7 @@ async def sweep_once(runtime: Runtime) -> dict[str, int]:
 
 
 def steps_of(runtime: Runtime) -> dict[str, Step]:
-    folder = UploadFolder(runtime.settings.data_dir)
+    folder = runtime.uploads
     noted = partial(mails.note_worker, sends=runtime.settings.smtp_url is not None)
     steps: dict[str, Step] = {"worker noted": noted, **housekeeping.STEPS}
     steps |= {name: partial(step, folder=folder) for name, step in housekeeping.FILE_STEPS.items()}
@@ -80,6 +79,8 @@ async def measure_once(runtime: Runtime) -> None:
         async with runtime.database.connection() as connection:
             measured = await queue_metrics.measure(connection)
             metrics.LATE_MAILS.set((await queue_metrics.mail_trouble(connection)).late)
+            taken_at = await backup.newest_proven(connection)
+            metrics.PROVEN_BACKUP.set(0 if taken_at is None else taken_at.timestamp())
     except Exception as error:
         log.warning("queues not measured", problem=telemetry.problem_of(error))
         return

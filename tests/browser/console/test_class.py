@@ -52,7 +52,7 @@ def test_cancel_a_class_after_its_preview(page: Page, desk_site: Desk) -> None:
     assert doomed.statuses() == {"confirmed": 3, "waitlisted": 1}, "only asked"
     drawer.get_by_label("Reason").fill("The instructor is ill")
     drawer.get_by_role("button", name="Cancel the class").click()
-    expect(page.locator("#toasts")).to_contain_text("Doomed Ride is cancelled: 4 bookings, 3 credits returned.")
+    expect(page.locator("#toasts")).to_contain_text("is cancelled: 3 bookings, 3 credits returned, 1 member taken off")
     expect(page.locator("h1")).to_contain_text("cancelled")
     assert page.url == doomed.page_url
     assert doomed.statuses() == {"cancelled": 4}
@@ -95,7 +95,7 @@ def test_a_substitute_who_teaches_already_is_asked_about(page: Page, desk_site: 
 MOVED = """
     update classes c set start_time = start_time + interval '25 hours', end_time = end_time + interval '25 hours'
     from locations l where c.id = $1 and l.studio_id = c.studio_id and l.id = c.location_id
-    returning to_char(c.start_time at time zone l.timezone, 'HH24:MI') as start"""
+    returning to_char(c.start_time at time zone l.timezone, 'FMHH12:MI') as start"""
 CANCELLED = "update classes set status = 'cancelled' where id = $1"
 
 

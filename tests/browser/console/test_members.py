@@ -1,5 +1,6 @@
 """Members and Sales in a real browser, as people use them: at a desk and on a phone, with and without scripts."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,6 +12,7 @@ from studiogate.flows.staff.passwords import hash_password
 from tests.support.axe import complaints_in_light_and_dark
 from tests.support.databases import run
 from tests.support.desk import Desk
+from tests.support.desk_classes import new_class
 from tests.support.staff_people import PASSWORD
 
 pytestmark = pytest.mark.timeout(900)
@@ -122,7 +124,7 @@ def test_adjust_credits_and_undo(page: Page, desk_site: Desk) -> None:
     drawer.get_by_role("button", name="Adjust").click()
     toast(page, f"has {left - 2} credits now.")
     page.get_by_role("link", name="Credits", exact=True).click()
-    expect(page.locator("tbody tr").first).to_contain_text("Adjusted by staff")
+    expect(page.locator("tbody tr").first).to_contain_text("Adjusted by Rosa Lindqvist")
     page.go_back()
     page.goto(desk_site.url(f"/memberships/{member['membership_id']}/credits"))
     page.get_by_label("Change").fill("2")
@@ -217,15 +219,17 @@ def test_sales_refund_and_waive(page: Page, desk_site: Desk) -> None:
     desk_site.sql(added, desk_site.studio_id, uuid4(), member, "late fee", "fee", "pending")
     page.goto(desk_site.url("/sales"))
     row = page.locator("tr").filter(has_text=last).filter(has_text="mat")
-    row.get_by_role("link", name="Refund", exact=True).click()
+    row.get_by_role("link", name="More").click()
     drawer = page.get_by_role("dialog")
+    drawer.get_by_role("link", name="Refund", exact=True).click()
     drawer.get_by_label("Amount").fill("15.00")
     drawer.get_by_label("Reason").fill("Torn")
     drawer.get_by_role("button", name="Record the refund").click()
     toast(page, "Refunded $15.00 in all.")
     expect(row).to_contain_text("partly refunded")
     page.get_by_role("link", name="Open fees").click()
-    page.locator("tr").filter(has_text=last).get_by_role("link", name="Waive").click()
+    page.locator("tr").filter(has_text=last).get_by_role("link", name="More").click()
+    drawer.get_by_role("link", name="Waive the fee").click()
     drawer.get_by_label("Reason").fill("First time")
     drawer.get_by_role("button", name="Waive the fee").click()
     toast(page, "Waived the fee of $40.00.")
@@ -299,3 +303,45 @@ def test_pages_are_accessible_and_fit(browser: Browser, desk_site: Desk) -> None
             page.set_viewport_size(size)
             found |= {"drawer": wrong} if (wrong := complaints_in_light_and_dark(page)) else {}
         assert found == {}
+
+
+@pytest.mark.parametrize("viewport", [WIDE], ids=["desk"])
+def test_a_walk_in_with_keys_alone(page: Page, desk_site: Desk) -> None:
+    """A name with a typing error is found; a new person has the name that was typed, buys what is sold here, and is
+    checked in."""
+    last = unique("Quill")
+    ride = new_class(desk_site, people=1)
+    ride.new_member(f"Wendeline {last}")
+    keys, drawer, seats = page.keyboard, page.locator("#drawer"), page.locator("#roster .seat")
+    page.goto(ride.url)
+    for typed, steps in ((f"Wendelnie {last}", ("ArrowDown", "Enter")), (f"Zoltan {unique('Brandt')}", ("Enter",))):
+        page.locator("body").press("w")
+        search = drawer.get_by_label("Member", exact=True)
+        expect(search).to_be_focused()
+        keys.type(typed)
+        expect(drawer.locator("#found")).to_contain_text(re.compile("Similar names|Nobody is found"))
+        for key in steps:
+            keys.press(key)
+        if steps == ("Enter",):
+            expect(drawer.get_by_label("First name")).to_have_value("Zoltan")
+            expect(drawer.get_by_label("Last name")).to_have_value(typed.partition(" ")[2])
+            expect(drawer.get_by_label("Email")).to_be_focused()
+            keys.press("Enter")
+            offer = drawer.get_by_role("radio").first
+            expect(offer).to_be_checked()
+            expect(offer).to_be_focused()
+        else:
+            expect(drawer.get_by_role("button", name="Book", exact=True)).to_be_focused()
+        keys.press("Enter")
+        expect(drawer).to_be_hidden()
+        name = f"Wendeline {last}" if "ArrowDown" in steps else typed
+        expect(seats.filter(has_text=name)).to_have_attribute("data-status", "checked_in")
+    (sold,) = desk_site.sql(
+        "select u.location_id, c.location_id as place from purchases u join members m on m.studio_id = u.studio_id"
+        " and m.id = u.member_id join classes c on c.studio_id = u.studio_id and c.id = $3"
+        " where u.studio_id = $1 and m.name = $2",
+        desk_site.studio_id,
+        typed,
+        ride.id,
+    )
+    assert sold["location_id"] == sold["place"]

@@ -83,9 +83,9 @@ def page(browser: Browser, desk_site: Desk, request: pytest.FixtureRequest) -> I
 
 
 def open_class(page: Page, desk: Desk, wanted: Any) -> Locator:
-    """Open the week of a class and the class in it: in the calendar, or on a phone in the list of days."""
+    """Open the week of a class and the class in it: in the calendar, or on a phone in the list of its day."""
     day = wanted["start_time"].astimezone(BROOKLYN).date()
-    page.goto(desk.url(f"/schedule?location={brooklyn(desk)}&week={day}"))
+    page.goto(desk.url(f"/schedule?location={brooklyn(desk)}&week={day}&day={day}"))
     if page.viewport_size != PHONE["viewport"]:
         calendar(page)
     page.locator(f'a[href$="{wanted["id"]}"]:visible').click()
@@ -101,10 +101,10 @@ def phone(browser: Browser, desk_site: Desk) -> Iterator[Page]:
 def test_a_class_is_created_by_dragging(desk_page: Page, desk_site: Desk) -> None:
     open_week(desk_page, desk_site, 2)
     shown = calendar(desk_page)
-    column = shown.locator(".ec-day").nth(5).bounding_box()
+    column = shown.locator(".ec-body .ec-day").nth(5).bounding_box()
     assert column is not None
     x = column["x"] + column["width"] / 2
-    drag(desk_page, (x, column["y"] + 105), (x, column["y"] + 155))
+    drag(desk_page, (x, column["y"] + 5), (x, column["y"] + 55))
     drawer = desk_page.locator("#drawer")
     expect(drawer.get_by_role("heading", name="New class")).to_be_visible()
     assert drawer.get_by_label("Date").input_value() == str(next_monday(2) + timedelta(days=5))
@@ -118,6 +118,44 @@ def test_a_class_is_created_by_dragging(desk_page: Page, desk_site: Desk) -> Non
     created = class_of(desk_site, "Dragged Flow", 2)
     assert f"{created['start_time'].astimezone(BROOKLYN):%H:%M}" == start
     expect(calendar(desk_page).get_by_text("Dragged Flow")).to_be_visible()
+
+
+def test_an_empty_slot_is_clicked_to_begin_a_class(desk_page: Page, desk_site: Desk) -> None:
+    """The calendar opens at the present hour with a line for now, below a head that stays. A new class has the colour
+    of its type; on a phone it is in the list of its day."""
+    open_week(desk_page, desk_site, 0)
+    shown = calendar(desk_page)
+    line, head = shown.locator(".now-line"), shown.locator(".ec-col-head, .ec-day-head").first
+    expect(line).to_be_in_viewport()
+    before = head.bounding_box()
+    shown.locator(".ec-main").evaluate("grid => { grid.scrollTop = 0; }")
+    assert head.bounding_box() == before
+    open_week(desk_page, desk_site, 2)
+    column = calendar(desk_page).locator(".ec-body .ec-day").nth(6).bounding_box()
+    assert column is not None
+    desk_page.mouse.click(column["x"] + column["width"] / 2, column["y"] + 10)
+    drawer = desk_page.locator("#drawer")
+    expect(drawer.get_by_role("heading", name="New class")).to_be_visible()
+    day, start = drawer.get_by_label("Date").input_value(), drawer.get_by_label("Start").input_value()
+    assert (day, drawer.get_by_label("Minutes").input_value()) == (str(next_monday(2) + timedelta(days=6)), "60")
+    drawer.get_by_label("Title").fill("Clicked Flow")
+    drawer.get_by_label("Class type").select_option(index=1)
+    drawer.get_by_label("Seats").fill("0")
+    drawer.get_by_role("button", name="Schedule the class").click()
+    expect(drawer.get_by_text("The class has no seats: nobody can book it.")).to_be_visible()
+    drawer.get_by_role("button", name="Schedule anyway").click()
+    expect(desk_page.get_by_text("Clicked Flow is scheduled.")).to_be_visible()
+    created = class_of(desk_site, "Clicked Flow", 2)["start_time"].astimezone(BROOKLYN)
+    assert f"{created:%Y-%m-%d %H:%M}" == f"{day} {start}"
+    card = calendar(desk_page).locator(".k", has_text="Clicked Flow")
+    assert re.search(r"\bc[1-8]\b", card.get_attribute("class") or "")
+    desk_page.set_viewport_size(PHONE["viewport"])
+    desk_page.reload()
+    days = desk_page.get_by_role("navigation", name="Day")
+    expect(desk_page.locator(".day:visible")).to_have_count(1)
+    days.get_by_role("link", name=f"{created:%a} {created.day}").click()
+    expect(desk_page.get_by_role("link", name="Clicked Flow")).to_be_visible()
+    expect(desk_page.locator(".day:visible")).to_have_count(1)
 
 
 def test_a_class_with_bookings_is_moved_by_dragging_and_moved_back(desk_page: Page, desk_site: Desk) -> None:
@@ -135,7 +173,7 @@ def test_a_class_with_bookings_is_moved_by_dragging_and_moved_back(desk_page: Pa
     assert row(desk_site, wanted["id"])["start_time"] > wanted["start_time"]
     with desk_page.expect_navigation():
         desk_page.get_by_role("button", name="Undo").click()
-    expect(desk_page.get_by_text("Sunrise Reformer is moved.")).to_be_visible()
+    expect(desk_page.get_by_text("The move is undone.")).to_be_visible()
     assert row(desk_site, wanted["id"])["start_time"] == wanted["start_time"]
 
 
@@ -165,7 +203,7 @@ def test_an_instructor_is_substituted(page: Page, desk_site: Desk) -> None:
     assert row(desk_site, wanted["id"])["instructor_id"] is None
     with page.expect_navigation():
         page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Commuter Ride is changed.")).to_be_visible()
+    expect(page.get_by_text("The change is undone.")).to_be_visible()
     assert row(desk_site, wanted["id"])["instructor_id"] == wanted["instructor_id"]
 
 
@@ -195,7 +233,7 @@ def test_a_class_with_bookings_is_moved_by_its_form(page: Page, desk_site: Desk)
     assert f"{row(desk_site, wanted['id'])['start_time'].astimezone(BROOKLYN):%H:%M}" == "19:45"
     with page.expect_navigation():
         page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Sunrise Reformer is moved.")).to_be_visible()
+    expect(page.get_by_text("The move is undone.")).to_be_visible()
     assert row(desk_site, wanted["id"])["start_time"] == wanted["start_time"]
 
 
@@ -248,7 +286,8 @@ def test_a_faulty_field_is_named_marked_and_focused_in_a_drawer(desk_page: Page,
     seats.fill("7")
     drawer.get_by_label("Date").fill(str(next_monday(-1)))
     send.click()
-    expect(drawer.get_by_role("alert").get_by_role("listitem")).to_contain_text("Start: must be in the future")
+    fault = drawer.get_by_role("alert").get_by_role("listitem")
+    expect(fault).to_have_text(re.compile(r"^Start \(E[SD]T\): must be in the future$"))
     expect(drawer.get_by_label("Start")).to_be_focused()
     expect(seats).not_to_have_attribute("aria-invalid", "true")
     expect(drawer.locator(".fault")).to_have_count(1)
@@ -278,7 +317,7 @@ def test_a_series_without_weekdays_is_marked_at_them(desk_page: Page, desk_site:
 
 
 def test_the_first_faulty_field_of_a_page_has_the_focus(desk_page: Page, desk_site: Desk) -> None:
-    desk_page.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
+    desk_page.goto(desk_site.url(f"/schedule/closures/new?location={brooklyn(desk_site)}"))
     desk_page.get_by_label("First day").fill(str(next_monday(2)))
     desk_page.get_by_label("Last day").fill(str(next_monday(1)))
     desk_page.get_by_role("button", name="Preview").click()
@@ -316,23 +355,27 @@ def test_a_series_is_created_and_changed_from_a_date_on(desk_page: Page, desk_si
 def test_days_are_closed_and_opened_again(phone: Page, browser: Browser, desk_site: Desk) -> None:
     phone.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
     closed = next_monday(3) + timedelta(days=2)
+    phone.get_by_role("link", name="Close some days").click()
     phone.get_by_label("First day").fill(str(closed))
     phone.get_by_label("Last day").fill(str(closed))
     phone.get_by_label("Classes on these days").select_option("skip")
     phone.get_by_label("Reason").fill("Stocktaking")
     phone.get_by_role("button", name="Preview").click()
     expect(phone.get_by_text("will take place.")).to_be_visible()
-    phone.get_by_role("button", name="Close", exact=True).click()
+    phone.get_by_role("button", name="Close the days").click()
     expect(phone.get_by_text("The days are closed.")).to_be_visible()
     open_week(phone, desk_site, 3)
     expect(phone.locator("#calendar")).to_be_hidden()
+    days = phone.get_by_role("navigation", name="Day")
+    days.get_by_role("link", name=f"{closed:%a} {closed.day}").click()
     expect(phone.get_by_text("Closed: Stocktaking")).to_be_visible()
     with desk_site.open(browser) as wide:
         for view in ("time", "rooms"):
             open_week(wide, desk_site, 3, view)
             expect(calendar(wide).get_by_text("Closed: Stocktaking")).to_be_visible()
     phone.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
-    phone.get_by_role("button", name=f"Remove the closure of {closed.day} {closed:%b %Y}").click()
+    phone.get_by_role("link", name=f"Remove the closure of {closed:%b} {closed.day}, {closed.year}").click()
+    phone.locator("#drawer").get_by_role("button", name="Remove the closure").click()
     expect(phone.get_by_text("The closure is removed.")).to_be_visible()
 
 

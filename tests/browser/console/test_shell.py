@@ -152,16 +152,16 @@ def test_dark_colours_stay(desk_page: Page, desk_site: Desk) -> None:
 
 
 def test_a_page_whose_session_has_ended_keeps_its_form(invited: Page, desk_site: Desk) -> None:
-    invited.goto(desk_site.url("/welcome"))
+    invited.goto(desk_site.url("/staff/invite"))
     invited.get_by_label("Email").fill("colleague@browser.example")
-    invited.get_by_label("Role").select_option("manager")
+    invited.get_by_role("radio", name="Manager").check()
     desk_site.sql("update staff_sessions set ended_at = now() where ended_at is null")
     invited.get_by_role("button", name="Invite").click()
     expect(invited.get_by_role("heading", name="Your session has ended")).to_be_visible()
     invited.get_by_label("Email").fill("owner@browser.example")
     invited.get_by_label("Password").fill(PASSWORD)
     invited.get_by_role("button", name="Sign in and go on").click()
-    expect(invited.get_by_text("colleague@browser.example is invited.")).to_be_visible()
+    expect(invited.get_by_text("Hand this link to colleague@browser.example now")).to_be_visible()
     (row,) = desk_site.sql(
         "select r.role from staff_roles r join staff_accounts a on a.id = r.account_id where a.email = $1",
         "colleague@browser.example",
@@ -172,7 +172,7 @@ def test_a_page_whose_session_has_ended_keeps_its_form(invited: Page, desk_site:
 @pytest.mark.parametrize("invited", ["keys@browser.example"], indirect=True)
 def test_a_new_key_fits_a_phone(invited: Page, desk_site: Desk) -> None:
     invited.set_viewport_size({"width": 360, "height": 740})
-    invited.goto(desk_site.url("/welcome"))
+    invited.goto(desk_site.url("/partners/keys/new"))
     invited.get_by_label("Name", exact=True).fill("CityPass")
     invited.get_by_role("button", name="Make the key").click()
     key = invited.locator(".notice.good .copyable code")
@@ -182,7 +182,7 @@ def test_a_new_key_fits_a_phone(invited: Page, desk_site: Desk) -> None:
 
 
 def test_a_gone_network_is_said_until_it_is_back(desk_page: Page, desk_site: Desk) -> None:
-    desk_page.goto(desk_site.url("/welcome"))
+    desk_page.goto(desk_site.url("/staff/invite"))
     desk_page.get_by_label("Email").fill("kept@browser.example")
     desk_page.context.set_offline(True)
     expect(desk_page.get_by_text("The network is gone.")).to_be_visible()

@@ -100,7 +100,7 @@ def test_who_waits_can_be_read_beside_two_buttons(browser: Browser, desk_site: D
 
 
 def test_the_buttons_of_a_row_stay_in_one_line(browser: Browser, desk_site: Desk) -> None:
-    """The class is on: each row has a badge, No-show, Check in and the link to more."""
+    """The class is on: each row has a badge, Check in and the link to more."""
     form = desk_site.sql("select id from forms where studio_id = $1 limit 1", desk_site.studio_id)[0]["id"]
     ride = new_class(desk_site, people=2)
     now = (
@@ -154,8 +154,8 @@ def test_clashes_are_marked_on_narrow_cards(browser: Browser, desk_site: Desk) -
 
 SIGN_IS_FIRST = """(card) => {
     const box = (each) => each.getBoundingClientRect();
-    const [sign, time] = [box(card.querySelector('em.x')), box(card.querySelector('time'))];
-    return box(card).width < 104 && sign.height >= 12 && sign.bottom <= time.top + 1 && sign.right <= box(card).right;
+    const [sign, name] = [box(card.querySelector('em.x')), box(card.querySelector('b'))];
+    return box(card).width < 104 && sign.height >= 12 && sign.bottom <= name.top + 1 && sign.right <= box(card).right;
 }"""
 
 

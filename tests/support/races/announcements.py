@@ -45,11 +45,12 @@ SILENT = {
     "membership": {"credits_remaining", "state_version"},
     # What staff decide is announced, but not whose it is, nor an erasure.
     "form_submission": {"submitter_name", "submitter_email", "data", "verified", "member_id", "lead_id"},
-    # Only the end of deliveries is announced: not a new secret, nor a deletion.
-    "webhook_endpoint": {"enabled", "previous_secret_expires_at"},
+    # Only the end of deliveries is announced: not a new endpoint or secret, what it receives, nor a deletion.
+    "webhook_endpoint": {"enabled", "previous_secret_expires_at", "url", "event_types", "description"},
 }
 # What these say is in the member's ``member.updated`` too, if readers see a change.
 BESIDE = {"member.merged", "member.erased"}
+UNANNOUNCED = {"waitlist", "webhook_endpoint"}  # kinds of rows whose creation is not announced
 OVER = {"in_progress", "completed", "cancelled"}  # of a class
 EVENTS = """
     select id, type, actor, object::text as object, previous_attributes::text as previous, merged_id
@@ -133,7 +134,7 @@ def check_events(before: Resources, after: Resources, events: Sequence[Any], ste
         announced[key] = object_
     for key, now in after.items():
         unannounced = _difference(announced[key], now).keys() - _silent(key[0], now) if key in announced else None
-        assert unannounced == set() or (unannounced is None and key[0] == "waitlist"), (key, unannounced, step)
+        assert unannounced == set() or (unannounced is None and key[0] in UNANNOUNCED), (key, unannounced, step)
     _check_beside(before, after, events, step)
     assert step.several or max(counts.values(), default=1) == 1, (counts, step)
 

@@ -62,7 +62,7 @@ class Load:
         await until(lambda: self.answers >= answers, LONG, f"the load stopped at {self.answers} of {answers} answers")
 
 
-async def until(condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
+async def until(condition: Callable[[], bool], seconds: float, otherwise: Callable[[], str] | str) -> None:
     """Run `wait_for` without blocking the event loop."""
     await asyncio.to_thread(wait_for, condition, seconds, otherwise)
 

@@ -13,20 +13,24 @@ from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
+from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.encryption import Sealer
-from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.fields.catalog import PaidBy, PurchaseStatus
 from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Grant, Role
-from studiogate.flows import catalog, keys, memberships, purchases, webhook_staff, webhooks
+from studiogate.flows import catalog, events, keys, memberships, purchases, webhook_staff, webhooks
 from studiogate.flows import studio as studio_flow
+from studiogate.flows.bookings import staff_bookings
 from studiogate.flows.bookings.desk import Move, StaffBooking
 from studiogate.flows.csv_import import CsvFile
 from studiogate.flows.csv_rows import load_mapping
+from studiogate.flows.forms import drafts
+from studiogate.flows.forms.drafts import DraftToSave
 from studiogate.flows.forms.staff import FormLinkToSend
 from studiogate.flows.keys import KeyRequest
 from studiogate.flows.members import staff as members
@@ -46,7 +50,9 @@ from tests.support.races.killed_flow import pack
 Case = Callable[[BookingStudio], Awaitable[str]]
 CASES: dict[str, Case] = {}
 # They only read, and record that they did.
-WITHOUT_CASE = frozenset({"forms.staff.files", "forms.staff.link", "members.export.export"})
+WITHOUT_CASE = frozenset(
+    {"forms.staff.export_submissions", "forms.staff.files", "forms.staff.link", "members.export.export"}
+)
 CLIENTS = "external_id,first_name,last_name,email\nA-1,Ada,Okafor,{0}-1@example.com\nA-2,Jo,Brandt,{0}-2@example.com\n"
 
 
@@ -115,6 +121,21 @@ async def cancel_booking(studio: BookingStudio) -> str:
     return pack((await _crowded(studio))[1])
 
 
+@case("bookings.staff_bookings.choose_spot")
+async def choose_spot(studio: BookingStudio) -> str:
+    room = await studio.add("rooms", location_id=studio.location, name=uuid4().hex, capacity=10)
+    _, free = await studio.new_spots("A1", "A2", room=room)
+    class_id = await studio.new_class(spot_selection_mode="optional", room_id=room)
+    return pack(UUID((await studio.booked(class_id, await studio.new_member()))["id"]), free)
+
+
+@case("bookings.desk.undo_cancellation")
+async def undo_cancellation(studio: BookingStudio) -> str:
+    booking = UUID((await studio.booked(await studio.new_class(), await studio.new_member()))["id"])
+    await studio.staff(staff_bookings.cancel_booking, booking)
+    return pack(booking)
+
+
 @case("bookings.staff_bookings.promote_entry")
 async def promote_entry(studio: BookingStudio) -> str:
     class_id, _, waiting = await _crowded(studio)
@@ -137,6 +158,14 @@ async def move_booking(studio: BookingStudio) -> str:
 async def mark(studio: BookingStudio) -> str:
     class_id = await studio.new_class(60)
     return pack(UUID((await studio.booked(class_id, await studio.new_member()))["id"]), "checked_in")
+
+
+@case("bookings.staff_bookings.check_in_anyway")
+async def check_in_anyway(studio: BookingStudio) -> str:
+    class_id, form = await studio.new_class(60), await studio.new_form()
+    booking = UUID((await studio.booked(class_id, await studio.new_member()))["id"])
+    await studio.policy("classes", class_id, waiver_form_id=str(form))
+    return pack(booking, Override(True, "Signs after class"))
 
 
 @case("bookings.mails.switch_mails")
@@ -272,6 +301,12 @@ async def change_studio(studio: BookingStudio) -> str:
     return pack(Given({"name": "New", "policy": {"cancellation_window_minutes": 60}}))
 
 
+@case("studio.change_rules")
+async def change_rules(studio: BookingStudio) -> str:
+    await studio.new_class()
+    return pack({"cancellation_window_minutes": 90})
+
+
 @case("catalog.create_product")
 async def create_product(_studio: BookingStudio) -> str:
     return pack({"key": uuid4().hex, "name": "Ten", "product_type": "package", "credits_granted": 10})
@@ -329,6 +364,21 @@ async def record_product(studio: BookingStudio) -> str:
 async def record_line(studio: BookingStudio) -> str:
     line = {"product_key": "towel", "product_type": "retail", "amount_total": "5.00"}
     return pack(await studio.new_member(), None, line)
+
+
+@case("purchases.correct_way")
+async def correct_way(studio: BookingStudio) -> str:
+    return pack((await _sold(studio)).purchase_id, PaidBy.CASH)
+
+
+@case("members.export.export_list")
+async def export_members(_studio: BookingStudio) -> str:
+    return pack()
+
+
+@case("purchases.export")
+async def export_purchases(_studio: BookingStudio) -> str:
+    return pack()
 
 
 @case("purchases.mark")
@@ -457,6 +507,27 @@ async def change_form(studio: BookingStudio) -> str:
     return pack(await studio.new_form(), {"title": "New", "status": "archived"})
 
 
+@case("forms.drafts.save_draft")
+async def save_form_draft(studio: BookingStudio) -> str:
+    return pack(await studio.new_form(), DraftToSave({"title": "New"}, 0))
+
+
+async def _form_with_draft(studio: BookingStudio) -> UUID:
+    form_id = await studio.new_form()
+    await studio.staff(drafts.save_draft, form_id, DraftToSave({"title": "New"}, 0))
+    return form_id
+
+
+@case("forms.drafts.discard_draft")
+async def discard_form_draft(studio: BookingStudio) -> str:
+    return pack(await _form_with_draft(studio))
+
+
+@case("forms.drafts.publish_draft")
+async def publish_form_draft(studio: BookingStudio) -> str:
+    return pack(await _form_with_draft(studio), 1)
+
+
 @case("forms.staff.send_link")
 async def send_link(studio: BookingStudio) -> str:
     return pack(FormLinkToSend(await studio.new_form(), await studio.new_member(email=f"{uuid4().hex}@example.com")))
@@ -561,6 +632,39 @@ async def delete_endpoint(studio: BookingStudio) -> str:
 @case("webhook_staff.rotate_secret")
 async def rotate_endpoint(studio: BookingStudio) -> str:
     return pack(await _endpoint(studio), Sealer(sealing_keys))
+
+
+DETAILS = {"url": "https://example.com/", "event_types": ["*"], "description": None, "enabled": True}
+
+
+@case("webhook_staff.create")
+async def create_endpoint(studio: BookingStudio) -> str:
+    return pack(studio.key.split("_")[2], DETAILS, Sealer(sealing_keys))
+
+
+@case("webhook_staff.change")
+async def change_endpoint(studio: BookingStudio) -> str:
+    return pack(await _endpoint(studio), {"url": "https://example.org/"})
+
+
+async def _delivered(studio: BookingStudio) -> tuple[UUID, UUID]:
+    """An endpoint of the studio's key, and a delivery of an event to it."""
+    endpoint = await _endpoint(studio)
+    await studio.booked(await studio.new_class(), await studio.new_member())
+    await events.number_studio(studio.database, studio.access)
+    rows = await studio.rows("webhook_deliveries", "endpoint_id = $2 and event_id is not null", endpoint)
+    return endpoint, rows[0]["id"]
+
+
+@case("webhook_staff.recover")
+async def recover_endpoint(studio: BookingStudio) -> str:
+    endpoint, _ = await _delivered(studio)
+    return pack(endpoint, datetime(2020, 1, 1, tzinfo=UTC))
+
+
+@case("webhook_staff.resend")
+async def resend_to_endpoint(studio: BookingStudio) -> str:
+    return pack(*await _delivered(studio))
 
 
 @case("webhook_staff.send_test")

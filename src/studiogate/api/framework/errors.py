@@ -70,6 +70,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.LIMIT_REACHED: (RefusalType.CONFLICT, 409),
     Code.SCHEDULE_CONFLICT: (RefusalType.CONFLICT, 409),
     Code.LAST_OWNER: (RefusalType.CONFLICT, 409),
+    Code.CHECK_IN_STOPPED: (RefusalType.CONFLICT, 409),
     Code.RATE_LIMITED: (RefusalType.RATE_LIMIT, 429),
     Code.INTERNAL_ERROR: (RefusalType.API, 500),
     Code.OVERLOADED: (RefusalType.API, 503),

@@ -70,8 +70,7 @@ class Lead(Wire):
     status: LeadStatus | str = described("`converted`: a member has this email. Set by the system, and final.", "new")
     lifecycle_stage: LifecycleStage | None = described("How far the person has come with the studio.", "lead")
     metadata: dict[str, Any] = described(
-        "At most 16 KiB as stored, without the system's own `form_submissions`.",
-        {"utm": {"utm_source": "newsletter"}},
+        "At most 16 KiB as stored, without the system's own `form_submissions`.", {"utm": {"utm_source": "newsletter"}}
     )
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])

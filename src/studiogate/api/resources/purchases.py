@@ -20,7 +20,7 @@ from studiogate.api.framework.operations import (
 from studiogate.api.framework.params import LIMIT, Cursor, Id, Limit, PathId, UpdatedAfter
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
-from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
+from studiogate.domain.fields.catalog import PaidBy, ProductType, PurchaseStatus
 from studiogate.domain.paging import PageRequest
 from studiogate.storage import purchases as storage
 from studiogate.storage.paging import read_one
@@ -50,6 +50,7 @@ class Purchase(Wire):
     status: PurchaseStatus | str | None = described(
         "How far payment has come; null where an import did not say.", "completed"
     )
+    paid_by: PaidBy | str | None = described("How it was paid, where the studio said so.", "card")
     created_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
 

@@ -1,7 +1,8 @@
-"""What the desk does with one booking: check in, no-show, undo, promote, cancel; move it to another class."""
+"""What the desk does with one booking: check in, no-show, undo, promote; move it to another class."""
 
-from collections.abc import Sequence
-from datetime import date, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple, get_args
 from uuid import UUID
@@ -10,12 +11,12 @@ from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard
-from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, own_page, page
+from studiogate.console.framework import ConsoleRequest, Resolution, UndoAction, about, action, page
 from studiogate.console.framework.formats import counted, day_and_time, local, with_query
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.bookings.states import ClassStatus
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import desk, staff_bookings
 from studiogate.flows.bookings.staff_bookings import Mark
@@ -26,7 +27,15 @@ from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
 
 MARKS: tuple[Mark, ...] = get_args(Mark)
-DONE = {"checked_in": "Checked in {}.", "no_show": "Marked {} as no-show.", "confirmed": "Check-in of {} undone."}
+DONE: Mapping[str, str] = {
+    "checked_in": "Checked in {}.",
+    "no_show": "Marked {} as no-show.",
+    "confirmed": "Check-in of {} undone.",
+}
+POSSIBLE_FROM: Mapping[str, str] = {
+    "checked_in": "The check-in of {} opens {}.",
+    "no_show": "{} can be marked as no-show from {} on.",
+}
 
 
 @action("/bookings/{booking_id}/attendance", Permission.ATTENDANCE)
@@ -46,9 +55,10 @@ async def mark(request: ConsoleRequest) -> Answer:
         row = None if card is None else await panels.read_row(connection, request, card, booking_id)
     if card is None:
         return request.not_found()
+    name = "the member" if row is None else row.seat.person.name
     if isinstance(done, Refusal):
-        return request.refused(done, back=views.today_url(card.class_))
-    text = DONE[done].format("the member" if row is None else row.seat.person.name)
+        return _not_marked(request, done, card.class_, name)
+    text = DONE[done].format(name)
     if request.is_fragment and row is not None:
         return request.fragment("desk/marked.html", row=row, card=card, class_=card.class_, views=views, done=text)
     undo = None
@@ -56,6 +66,18 @@ async def mark(request: ConsoleRequest) -> Answer:
     if row is not None and done != "confirmed" and row.seat.status == "checked_in":
         undo = UndoAction(request.http.path, {"mark": "confirmed", "undoes": "checked_in"})
     return request.redirect(views.today_url(card.class_), toast=text, undo=undo)
+
+
+def _not_marked(request: ConsoleRequest, refusal: Refusal, class_: DayClass, name: str) -> Answer:
+    """Say why, and from when on it is possible; a check-in that the policy stops leads to what is open."""
+    resolve, given = None, request.form["mark"]
+    if refusal.code is Code.CHECK_IN_STOPPED:
+        path = f"/console/bookings/{request.param_id('booking_id')}/check-in"
+        resolve = Resolution("What is open", path, in_drawer=True)
+    elif instant := refusal.details.get("possible_from"):
+        when = day_and_time(datetime.fromisoformat(str(instant)), class_.timezone)
+        refusal = replace(refusal, faults=[Fault((), "too_early", POSSIBLE_FROM[given].format(name, when))])
+    return request.refused(refusal, views.today_url(class_), resolve)
 
 
 @action("/waitlist/{entry_id}/promote", Permission.BOOKINGS)
@@ -66,13 +88,14 @@ async def promote(request: ConsoleRequest) -> Answer:
         entry = await staff.class_and_member_of_entry(connection, request.access, entry_id)
         if entry is None:
             return request.not_found()
+        names = await staff.names_of(connection, request.access, [entry[1]])
         card = await panels.find_card(connection, request, entry[0])
     done = await request.run(staff_bookings.promote_entry, entry_id, override_of(request))
     back = views.today_url(card.class_) if card is not None else "/console/today"
     if isinstance(done, Refusal):
         resolve = resolutions.of_refusal(request, done, resolutions.at_the_desk(*entry))
         return request.refused(done, back=back, resolve=resolve)
-    return request.redirect(back, toast="Promoted from the waitlist.")
+    return request.redirect(back, toast=f"Promoted {names[0]} from the waitlist.")
 
 
 def override_of(request: ConsoleRequest) -> Override:
@@ -100,15 +123,22 @@ async def _card_of_booking(request: ConsoleRequest) -> ClassCard | None:
         return None if class_id is None else await panels.find_card(connection, request, class_id)
 
 
-@page("/bookings/{booking_id}", Permission.BOOKINGS)
+@page("/bookings/{booking_id}", Permission.ATTENDANCE)
 @about(_card_of_booking)
 async def show(request: ConsoleRequest, card: ClassCard) -> Answer:
+    class_, spots = card.class_, []
+    if not panels.sees_people(request, class_):
+        return request.not_found()
     async with request.database.connection() as connection:
         row = await panels.read_row(connection, request, card, request.param_id("booking_id"))
         if row is None:
             return request.not_found()
-        choices = await _other_classes(connection, request, card.class_)
-    values: dict[str, Any] = {"row": row, "class_": card.class_, "views": views, "choices": choices}
+        choices = await _other_classes(connection, request, class_)
+        if class_.spot_selection_mode:
+            free = await day.free_spots(connection, request.access, class_.id)
+            spots = [(row.seat.spot_id, row.seat.spot)] if row.seat.spot_id else []
+            spots += [(each.id, each.label) for each in free]
+    values: dict[str, Any] = {"row": row, "class_": class_, "views": views, "choices": choices, "spots": spots}
     return request.render("desk/booking.html", part="desk/_booking.html", **values)
 
 
@@ -144,19 +174,6 @@ def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[
             return shown, date_
         shown += classes
     return shown, until
-
-
-@action("/bookings/{booking_id}/cancel", Permission.BOOKINGS)
-@about(_card_of_booking)
-async def cancel(request: ConsoleRequest, card: ClassCard) -> Answer:
-    """Cancel a booking for the studio: no fee, the credit is returned. Leads back to the page that the form names."""
-    reason = request.form.get("reason", "").strip() or None
-    done = await request.run(staff_bookings.cancel_booking, request.param_id("booking_id"), reason)
-    back = own_page(request.form.get("next")) or views.today_url(card.class_)
-    if isinstance(done, Refusal):
-        return request.refused(done, back=back)
-    returned = "The credit was returned." if done["credits_returned"] else "No credit was taken."
-    return request.go_to(back, toast=f"Booking cancelled. {returned}")
 
 
 @action("/bookings/{booking_id}/move", Permission.BOOKINGS)

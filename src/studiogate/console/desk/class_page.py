@@ -7,6 +7,7 @@ from studiogate.console.framework import ConsoleRequest, about, page
 from studiogate.console.schedule.class_pages import options_of
 from studiogate.domain.staff import Permission
 from studiogate.storage import events
+from studiogate.storage.bookings import roster as roster_rows
 from studiogate.storage.schedule import classes, day, week
 from studiogate.web.response import Answer
 
@@ -39,6 +40,21 @@ async def show(request: ConsoleRequest) -> Answer:
         cutoff_at=policy.cancellation_cutoff_at(start),
         promotion_at=policy.promotion_cutoff_at(start),
     )
+
+
+@page("/classes/{class_id}/spots/{spot_id}", Permission.BOOKINGS)
+@about(panels.card_of_path)
+async def spot(request: ConsoleRequest, card: ClassCard) -> Answer:
+    """Show to whom a free spot can be given: those without a spot first."""
+    class_, wanted = card.class_, request.param_id("spot_id")
+    async with request.database.connection() as connection:
+        free = await day.free_spots(connection, request.access, class_.id) if class_.spot_selection_mode else []
+        seats = await roster_rows.seats_of_class(connection, request.access, class_.id, class_.start_time)
+    found = next((each for each in free if each.id == wanted), None)
+    if found is None:
+        return request.not_found()
+    people = sorted(seats, key=lambda seat: (seat.spot is not None, seat.person.name.lower()))
+    return request.render("desk/spot.html", spot=found, seats=people, class_=class_)
 
 
 @page("/classes/{class_id}/roster", Permission.ATTENDANCE)

@@ -12,6 +12,7 @@ from studiogate.console.desk.views import ALL, Place
 from studiogate.console.framework import ConsoleRequest, page
 from studiogate.console.framework.formats import local
 from studiogate.console.framework.parse import as_id, near_date
+from studiogate.console.set_up.steps import open_checklist
 from studiogate.domain.instants import local_day_bounds
 from studiogate.domain.staff import Permission
 from studiogate.storage import events
@@ -66,13 +67,20 @@ async def today(request: ConsoleRequest) -> Answer:
         cards = [views.card_of(each) for each in classes[:MAX_CLASSES]]
         card = named or views.chosen_class(cards)
         panel = None if card is None else await panels.read_panel(connection, request, card)
+    # What is over is folded away while there is something ahead.
+    is_over = [card.class_.end_time <= card.class_.now for card in cards]
+    folds = wanted.day == wanted.today and not all(is_over)
+    over = [card for card, ended in zip(cards, is_over, strict=True) if ended and folds]
+    listed = [card for card, ended in zip(cards, is_over, strict=True) if not (ended and folds)]
     return request.render(
         "desk/today.html",
         wanted=wanted,
         place=wanted.place,
         day_before=wanted.day - timedelta(days=1),
         day_after=wanted.day + timedelta(days=1),
-        groups=views.by_part_of_day(cards) if wanted.location_id else views.by_location(cards),
+        groups=views.by_part_of_day(listed) if wanted.location_id else views.by_location(listed),
+        over=over,
+        around=(None, None) if panel is None else views.neighbours(cards, panel.class_),
         cards=cards,
         is_cut=len(classes) > MAX_CLASSES,
         panel=panel,
@@ -81,4 +89,5 @@ async def today(request: ConsoleRequest) -> Answer:
         booked=sum(card.class_.booked_count for card in cards),
         waiting=sum(card.class_.waitlist_count for card in cards),
         views=views,
+        set_up=await open_checklist(request),
     )

@@ -1,21 +1,22 @@
 """What the templates of the front desk show, computed from the rows: cards, rosters, spot maps, rules in sentences."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from studiogate.console.framework.formats import counted, local, money
+from studiogate.console.framework.formats import clock_time, counted, day, local, money
 from studiogate.domain.bookings.policy import LateAction, Policy, WaitlistMode
 from studiogate.domain.bookings.roster import RosterWarning, roster_warnings
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, attendance_refusal, class_status
-from studiogate.storage.bookings.roster import Person, Seat
+from studiogate.storage.bookings.roster import Seat
 from studiogate.storage.schedule.day import DayClass, Spot
 
 ALL = "all"  # locations
 SOON_MINUTES = 60
+OPENS_BEFORE_START = timedelta(minutes=20)
 RECENT_DAYS = 7
 PARTS_OF_DAY = ((12, "Morning"), (15, "Midday"), (17, "Afternoon"), (24, "Evening"))
 
@@ -112,9 +113,20 @@ def by_location(cards: Sequence[ClassCard]) -> list[tuple[str, list[ClassCard]]]
 
 
 def chosen_class(cards: Sequence[ClassCard]) -> ClassCard | None:
-    """Return the class that the desk works on now: the first that is not over, else the last of the day."""
-    ahead = (card for card in cards if not card.is_over)
-    return next(ahead, cards[-1] if cards else None)
+    """Return the class that the desk works on now: the next one shortly before its start, else the first that is not
+    over, else the last of the day."""
+    open_ = [card for card in cards if not card.is_over]
+    soon = (each for each in open_ if timedelta() < each.class_.start_time - each.class_.now <= OPENS_BEFORE_START)
+    return next(soon, open_[0] if open_ else cards[-1] if cards else None)
+
+
+def neighbours(cards: Sequence[ClassCard], class_: DayClass) -> tuple[UUID | None, UUID | None]:
+    """Return the classes before and after one of the list, in the order of their starts."""
+    ids = [each.class_.id for each in cards]
+    if class_.id not in ids:
+        return None, None
+    at = ids.index(class_.id)
+    return ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None
 
 
 def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -> SeatRow:
@@ -124,7 +136,7 @@ def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -
         warnings = tuple(each for each in warnings if each is not RosterWarning.FEE_OPEN)
     badges: tuple[Badge, ...] = ()
     if seat.marked_at is not None:
-        time = f"{local(seat.marked_at, class_.timezone):%H:%M}"
+        time = clock_time(seat.marked_at, class_.timezone)
         here = seat.status == BookingStatus.CHECKED_IN
         badges = (Badge(f"checked in {time}", "good") if here else Badge(f"no-show {time}", "danger"),)
     return SeatRow(
@@ -184,11 +196,11 @@ def day_url(class_: DayClass) -> str:
 class SpotView(NamedTuple):
     """A spot on the map, in the units of the map, and who has it."""
 
+    id: UUID
     label: str
     x: float
     y: float
-    person: Person | None
-    status: BookingStatus | None
+    seat: Seat | None
 
 
 class SpotMap(NamedTuple):
@@ -199,7 +211,7 @@ class SpotMap(NamedTuple):
 
     @property
     def taken(self) -> int:
-        return sum(spot.person is not None for spot in self.spots)
+        return sum(spot.seat is not None for spot in self.spots)
 
 
 SPOTS_PER_ROW, ROW_HEIGHT, MAX_HEIGHT, MARGIN = 6, 17.0, 120.0, 8.0
@@ -216,8 +228,7 @@ def spot_map(spots: Sequence[Spot], seats: Sequence[Seat]) -> SpotMap:
     views = []
     for spot, (x, y) in zip(spots, points, strict=True):
         place = (_scaled(x, columns, 100.0), _scaled(y, rows, height))
-        seat = held.get(spot.id)
-        views.append(SpotView(spot.label, *place, seat.person if seat else None, seat.status if seat else None))
+        views.append(SpotView(spot.id, spot.label, *place, held.get(spot.id)))
     return SpotMap(views, height)
 
 
@@ -232,8 +243,8 @@ def moment(instant: datetime, class_: DayClass) -> str:
     then, now = local(instant, class_.timezone), local(class_.now, class_.timezone)
     days = (now.date() - then.date()).days
     if days <= 0:
-        return f"{then:%H:%M}"
-    return f"{then:%a %H:%M}" if days < RECENT_DAYS else f"{then.day} {then:%b}"
+        return clock_time(then)
+    return f"{then:%a} {clock_time(then)}" if days < RECENT_DAYS else day(then)
 
 
 # The booking rules of a class in sentences, for the help beside them.

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +13,11 @@ from studiogate.console.desk.booking import override_of
 from studiogate.console.desk.views import ClassCard
 from studiogate.console.framework import ConsoleRequest, Resolution, about, action, page, paging, shown
 from studiogate.console.framework.formats import day_and_time, with_query
+from studiogate.console.framework.inputs import way_of_payment
 from studiogate.console.framework.parse import as_id
+from studiogate.console.members.words import WAYS
 from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import desk, previews
@@ -53,7 +54,7 @@ async def walk_in(request: ConsoleRequest, card: ClassCard) -> Answer:
 
 async def _values(request: ConsoleRequest, class_: DayClass, member_id: UUID | None) -> dict[str, Any]:
     """Return what the drawer shows: the search, or the chosen member."""
-    values: dict[str, Any] = {"class_": class_, "views": views, "q": "", "member": None, "found": NOBODY}
+    values: dict[str, Any] = {"class_": class_, "views": views, "q": "", "member": None, "found": NOBODY, "given": {}}
     if member_id is None:
         return values
     async with request.database.connection() as connection:
@@ -72,8 +73,18 @@ async def find(request: ConsoleRequest, card: ClassCard) -> Answer:
         place = (request.query.get("after") or request.form.get("after"), MAX_FOUND)  # of a search: it is no id
         async with request.database.connection() as connection:
             found = await member_search.search(connection, request.access, text, MemberFilters(), place)
-    values = {**await _values(request, card.class_, None), "q": text, "found": found}
+    values = {**await _values(request, card.class_, None), "q": text, "found": found, "given": _new_member(text)}
     return request.render(PAGE, part="desk/_found.html", **values)
+
+
+def _new_member(text: str) -> dict[str, str]:
+    """Return what was typed in the search as the fields of a new member."""
+    if "@" in text:
+        return {"email": text}
+    if text and not any(each.isalpha() for each in text):
+        return {"phone": text}
+    first, _, last = text.partition(" ")
+    return {"first_name": first, "last_name": last.strip()}
 
 
 async def _case(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
@@ -91,9 +102,10 @@ async def _case(connection: Connection, request: ConsoleRequest, class_: DayClas
         # What the drawer itself offers needs no link to the drawer.
         "reasons": [{**each, "resolution": None if each["code"] in ENTITLEMENT else link} for each, link in reasons],
         "sells": sells,
-        # The memberships that would pay for the class, the cheapest first.
-        "offers": sorted((each for each in on_sale if each.gives_membership), key=lambda each: Decimal(each.amount)),
+        # The memberships that would pay for the class.
+        "offers": [each for each in on_sale if each.gives_membership],
         "more": following and drawer_path(class_.id, member_id, following),
+        "ways": WAYS,
         "after": paging.cursor_of(request),
         "can_override": can_override(codes, waits=waits),
         "can_wait": waits,
@@ -131,6 +143,8 @@ async def book_walk_in(request: ConsoleRequest, card: ClassCard) -> Answer:
     product_id, price_id = (as_id(each) for each in form.get("offer", "").partition(":")[::2])
     if product_id is not None and price_id is not None:
         order = Order(member_id, product_id, price_id, class_.location_id, paid=form.get("unpaid") != "on")
+        way = way_of_payment("paid_by", form.get("paid_by", ""))
+        order = order._replace(paid_by=None if isinstance(way, Fault) else way)
     wanted = StaffBooking(
         class_.id,
         member_id,

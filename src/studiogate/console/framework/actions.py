@@ -17,7 +17,7 @@ from uuid import UUID
 
 from studiogate.console.framework import paging
 from studiogate.console.framework.formats import with_query
-from studiogate.console.framework.inputs import Input, Row
+from studiogate.console.framework.inputs import Input, Row, shown_text
 from studiogate.console.framework.page import Handler, Route, page
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
 from studiogate.console.framework.refusals import Resolution
@@ -110,7 +110,7 @@ class Form:
     about: str = ""  # what to know before, above the inputs
     kind: str = "primary"  # or danger
     template: str = "ui/action.html"
-    values: ValuesReader | None = None  # what else the template shows
+    values: ValuesReader | None = None  # what else the template shows; ``options`` has those of choices, by input
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,10 @@ async def _show(action: Action, form: Form, request: ConsoleRequest) -> Answer:
         if isinstance(values, Refusal):
             return values
         hidden = {"next": own_page(request.query.get("next")), paging.AFTER: paging.cursor_of(request)}
-        stored = {each.name: row.get(each.name) or "" for each in action.inputs} if action.edits else {}
+        stored = {each.name: shown_text(row.get(each.name)) for each in action.inputs} if action.edits else {}
         if stored:
             hidden[SEEN] = (request.typed or {}).get(SEEN) or seen_text(stored)
-        return {"action": action, "form": form, "stored": stored, "hidden": hidden, **values}
+        return {"action": action, "form": form, "stored": stored, "hidden": hidden, "options": {}, **values}
 
     return await show_about(request, action.subject, form.template, read)
 
@@ -160,7 +160,7 @@ async def _run(action: Action, request: ConsoleRequest) -> Answer:
     row = await action.subject.of_path(request)
     if row is None or not action.is_offered(row):
         return request.refused(NOT_FOUND)
-    given = _given(action, request.form, row)
+    given = _given(action, _texts(action, request), row)
     faults = [each for each in given.values() if isinstance(each, Fault)]
     named = (request.param_id(f"{action.subject.name}_id"),) if action.subject.read else ()
     arguments = [given] if action.edits else given.values()
@@ -180,6 +180,13 @@ async def _run(action: Action, request: ConsoleRequest) -> Answer:
     else:
         undo = action.undo(done)
     return request.go_to(after or leads_to, text, undo)
+
+
+def _texts(action: Action, request: ConsoleRequest) -> Mapping[str, str]:
+    """Return the text of each posted field; of choices, all that were ticked."""
+    lists = request.posted.lists
+    chosen = [each.name for each in action.inputs if each.type == "choices" and each.name in lists]
+    return {**request.form, **{name: shown_text([each for each in lists[name] if each]) for name in chosen}}
 
 
 def _given(action: Action, form: Mapping[str, str], row: Row) -> dict[str, object]:

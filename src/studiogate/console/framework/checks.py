@@ -20,7 +20,8 @@ from studiogate.flows.staff.sessions import SignedIn
 from studiogate.runtime import Runtime
 from studiogate.storage.console import read_frame
 from studiogate.storage.db.statement import new_id
-from studiogate.web.limits import Buckets, Limit, RateVerdict
+from studiogate.web.limits import Limit, RateVerdict
+from studiogate.web.rate_limits import RateLimits
 from studiogate.web.request import Request
 
 REQUESTS = Limit("console", 20.0, 200)  # per session: many times what a person does, far below what harms others
@@ -49,7 +50,7 @@ class Admitted(NamedTuple):
     refusal: RateVerdict | None
 
 
-async def admit(runtime: Runtime, request: Request, buckets: Buckets) -> Admitted:
+async def admit(runtime: Runtime, request: Request, limits: RateLimits) -> Admitted:
     """Count a request, and return who the session's cookie belongs to.
 
     An unknown cookie is counted for its address before the database is asked. One that has opened a session lately is
@@ -59,23 +60,23 @@ async def admit(runtime: Runtime, request: Request, buckets: Buckets) -> Admitte
     token = cookies.read(request.headers.get(b"cookie", b"")).get(name, "")
     hashed, is_limited = token_hash(token), runtime.settings.rate_limit > 0
     memory = "" if hashed is None else hashed.hex()
-    visits, has_opened = f"visits:{owner_of(request.address)}", _is_taken(buckets, f"opened:{memory}", OPENED)
-    verdict = buckets.take(visits, VISITS) if is_limited and not has_opened else None
+    visits, has_opened = f"visits:{owner_of(request.address)}", await _is_taken(limits, f"opened:{memory}", OPENED)
+    verdict = await limits.take(visits, VISITS) if is_limited and not has_opened else None
     if verdict is not None and not verdict.allowed:
         return Admitted(None, verdict)
     person = None
-    if memory and not _is_taken(buckets, f"failed:{memory}", FAILED):
+    if memory and not await _is_taken(limits, f"failed:{memory}", FAILED):
         person = await person_of_token(runtime, request, token)
-        buckets.take(*((f"opened:{memory}", OPENED) if person else (f"failed:{memory}", FAILED)))
+        await limits.take(*((f"opened:{memory}", OPENED) if person else (f"failed:{memory}", FAILED)))
     if is_limited and person is not None:
-        verdict = buckets.take(f"console:{person.signed_in.session.id}", REQUESTS)
+        verdict = await limits.take(f"console:{person.signed_in.session.id}", REQUESTS)
     elif is_limited and has_opened:
-        verdict = buckets.take(visits, VISITS)
+        verdict = await limits.take(visits, VISITS)
     return Admitted(person, verdict if verdict is not None and not verdict.allowed else None)
 
 
-def _is_taken(buckets: Buckets, key: str, limit: Limit) -> bool:
-    return not buckets.take(key, limit, cost=0).allowed
+async def _is_taken(limits: RateLimits, key: str, limit: Limit) -> bool:
+    return not (await limits.take(key, limit, cost=0)).allowed
 
 
 async def person_of_token(runtime: Runtime, request: Request, token: str) -> Person | None:
@@ -110,7 +111,7 @@ async def read_form(runtime: Runtime, request: Request, person: Person | None, r
         return EXPIRED_PAGE
     body = posted.MAX_ANONYMOUS_BODY if person is None else posted.MAX_BODY
     value = posted.MAX_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAX_VALUE
-    return await posted.read(request, body, value, with_file=route.takes_file)
+    return await posted.read(request, body, value, route.max_file)
 
 
 def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:

@@ -16,6 +16,9 @@ from studiogate.web.response import Header
 PATH = "/console"
 TOAST = "studiogate_toast"
 THEME = "studiogate_theme"
+STUDIO = "studiogate_studio"
+STEPS = "studiogate_steps"
+PLACE = "studiogate_place"
 TOAST_SECONDS = 60
 LONG_SECONDS = 400 * 24 * 3600  # as long as browsers keep a cookie
 MAX_HEADER = 8_192
@@ -53,6 +56,21 @@ def device(token: str, *, secure: bool) -> Header:
 
 def theme(value: str, *, secure: bool) -> Header:
     return _set(THEME, value, LONG_SECONDS, secure=secure)
+
+
+def steps(skipped: str, *, secure: bool) -> Header:
+    """Remember which first steps of a studio somebody has skipped."""
+    return _set(STEPS, skipped, LONG_SECONDS, secure=secure)
+
+
+def studio(studio_id: str, *, secure: bool) -> Header:
+    """Remember the studio that somebody signed in to last: its name and logo are shown where they sign in again."""
+    return _set(STUDIO, studio_id, LONG_SECONDS, secure=secure)
+
+
+def place(location_id: str, *, secure: bool) -> Header:
+    """Remember the location that pages were last opened for: what is sold next is sold there."""
+    return _set(PLACE, location_id, LONG_SECONDS, secure=secure)
 
 
 def toast(key: str, message: Mapping[str, object], *, secure: bool) -> Header:

@@ -12,6 +12,7 @@ from typing import Any
 
 from studiogate.console.framework.parse import example_amount, read_amount, read_date, start_of_day
 from studiogate.domain.fields import Field, readers
+from studiogate.domain.fields.catalog import PaidBy
 from studiogate.domain.fields.readers import SHAPES
 from studiogate.domain.names import MAX_REASON
 from studiogate.domain.refusals import Fault
@@ -20,6 +21,11 @@ from studiogate.domain.staff_input import fault, reason_faults
 Row = Any  # a row of storage
 Reader = Callable[[str, str, Row], object]
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?[0-9]{1,9}(?:\.[0-9]{1,15})?", re.ASCII)
+YES_NO = (("yes", "Yes"), ("no", "No"))
+UNSTATED = (("", "Not stated"), *YES_NO)
+# A field that may be longer has an input of several lines.
+MAX_LINE = 2_000
 
 
 def as_typed(_name: str, typed: str, _row: Row) -> str:
@@ -30,12 +36,42 @@ def optional_text(_name: str, typed: str, _row: Row) -> str | None:
     return typed.strip() or None
 
 
+def shown_text(value: object) -> str:
+    """Return a stored value as its input shows it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
 def required_reason(_name: str, typed: str, _row: Row) -> str | Fault:
     return next(iter(reason_faults(typed)), typed)
 
 
 def is_yes(_name: str, typed: str, _row: Row) -> bool:
     return typed == "yes"
+
+
+def optional_choice(_name: str, typed: str, _row: Row) -> bool | None:
+    return {"yes": True, "no": False}.get(typed)
+
+
+def several(_name: str, typed: str, _row: Row) -> list[str]:
+    """Return the values of a list, which are separated by commas."""
+    return [each.strip() for each in typed.split(",") if each.strip()]
+
+
+def optional_number(name: str, typed: str, _row: Row) -> float | Fault | None:
+    """Return a number that may have decimals, such as 40.7; None if the input is empty."""
+    text = typed.strip().replace("\N{MINUS SIGN}", "-")
+    if not text:
+        return None
+    return float(text) if _DECIMAL.fullmatch(text) else fault(name, "must be a number, such as 40.7128")
+
+
+def optional_whole(name: str, typed: str, row: Row) -> int | Fault | None:
+    return whole_number(name, typed, row) if typed.strip() else None
 
 
 def whole_number(name: str, typed: str, _row: Row = None) -> int | Fault:
@@ -59,10 +95,18 @@ def optional_amount(name: str, typed: str, row: Row) -> str | Fault | None:
     return fault(name, f"must be an amount such as {example_amount(row['currency'])}") if amount is None else amount
 
 
+def way_of_payment(name: str, typed: str, _row: Row = None) -> PaidBy | Fault | None:
+    """Return how something was paid; None if nobody says."""
+    if not typed:
+        return None
+    return PaidBy(typed) if typed in set(PaidBy) else fault(name, "must be one of those that are offered")
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A field of a form. ``type`` is that of the HTML input, or textarea, or choice; ``attributes`` are those of the
-    HTML element, such as maxlength. Two inputs that are ``half`` as wide stand beside each other."""
+    """A field of a form. ``type`` is that of the HTML input, or textarea, choice, or choices of which several can be
+    chosen: they are read as one text, separated by commas. ``attributes`` are those of the HTML element, such as
+    maxlength. Two inputs that are ``half`` as wide stand beside each other."""
 
     name: str
     label: str = ""
@@ -78,19 +122,31 @@ class Input:
 _TYPES: Mapping[readers.Reader, str] = {readers.email: "email", readers.phone: "tel"}
 
 
-def input_of(declared: Field, help: str = "", *, half: bool = False) -> Input:  # noqa: A002
-    """Return the input of a declared field: its label, its type, whether it is required, and how long it may be."""
-    longest = SHAPES[declared.read].get("maxLength")
-    return Input(
-        declared.name,
-        declared.label,
-        _TYPES.get(declared.read, "text"),
-        as_typed if declared.required else optional_text,
-        declared.required,
-        help,
-        half,
-        attributes={"autocomplete": "off"} | ({} if longest is None else {"maxlength": longest}),
-    )
+def input_of(declared: Field, help: str = "", *, half: bool = False, label: str = "") -> Input:  # noqa: A002
+    """Return the input of a declared field: its label, its type, whether it is required, which values it may have."""
+    shape = SHAPES.get(declared.read, {})
+    read = as_typed if declared.required else optional_text
+    found = Input(declared.name, label or declared.label, _TYPES.get(declared.read, "text"), read)
+    limits = {"maxlength": shape.get("maxLength"), "min": shape.get("minimum"), "max": shape.get("maximum")}
+    attributes = {"autocomplete": "off"} | {name: each for name, each in limits.items() if each is not None}
+    if "enum" in shape:
+        options = tuple((str(each), str(each).replace("_", " ").capitalize()) for each in shape["enum"])
+        found = replace(found, type="choice", options=options)
+    elif shape.get("type") == "boolean":
+        is_stated = declared.default is not None
+        found = replace(found, type="choice", options=YES_NO if is_stated else UNSTATED)
+        found = replace(found, read=is_yes if is_stated else optional_choice)
+    elif shape.get("type") == "integer":
+        found = replace(found, type="number", read=whole_number if declared.required else optional_whole)
+    elif shape.get("type") == "number":
+        attributes = {"autocomplete": "off", "inputmode": "decimal"}
+        found = replace(found, read=optional_number)
+    elif shape.get("type") == "array":
+        found = replace(found, read=several)
+    elif shape.get("maxLength", 0) > MAX_LINE:
+        found = replace(found, type="textarea")
+    given = {} if found.type == "choice" else attributes
+    return replace(found, required=declared.required, help=help, half=half, attributes=given)
 
 
 REASON = Input(

@@ -45,7 +45,7 @@ class Route(NamedTuple):
     needs: Needs
     handler: Handler
     form_check: FormCheck | None = None
-    takes_file: bool = False
+    max_file: int = 0  # bytes of the file that the form may have
 
     @property
     def segments(self) -> Sequence[str]:
@@ -61,21 +61,21 @@ def page(path: str, needs: Needs) -> Callable[[AnyHandler], AnyHandler]:
 
 
 def action(
-    path: str, needs: Needs, form_check: FormCheck | None = None, *, takes_file: bool = False
+    path: str, needs: Needs, form_check: FormCheck | None = None, *, max_file: int = 0
 ) -> Callable[[AnyHandler], AnyHandler]:
     """Declare what a form does. ``form_check`` comes before a dangerous action asks for the password: nobody types it
     for a form that is refused anyway."""
-    return _declare("POST", path, needs, form_check, takes_file)
+    return _declare("POST", path, needs, form_check, max_file)
 
 
 def _declare(
-    method: str, path: str, needs: Needs, form_check: FormCheck | None = None, takes_file: bool = False
+    method: str, path: str, needs: Needs, form_check: FormCheck | None = None, max_file: int = 0
 ) -> Callable[[AnyHandler], AnyHandler]:
     if any((each.method, each.path) == (method, path) for each in ROUTES):
         raise ValueError(f"{method} {path} is declared twice")
 
     def declare(handler: AnyHandler) -> AnyHandler:
-        ROUTES.append(Route(method, path, needs, handler, form_check, takes_file))
+        ROUTES.append(Route(method, path, needs, handler, form_check, max_file))
         return handler
 
     return declare

@@ -1,7 +1,9 @@
 """Read what an address, a form or a stored document names: ids, days, instants, amounts."""
 
 import re
-from datetime import UTC, date, datetime, time
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -61,3 +63,70 @@ def example_amount(currency: str) -> str:
     """Return an amount of a currency as an example of what can be typed."""
     decimals = currency_decimals(currency)
     return f"12 or 12.{'50'.ljust(decimals, '0')}" if decimals else "12"
+
+
+# The days that a page is about, in its address, such as ?from=2026-11-01&to=2026-11-30.
+
+
+class Period(NamedTuple):
+    first: date
+    last: date
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days + 1
+
+    @property
+    def query(self) -> dict[str, object]:
+        return {"from": self.first, "to": self.last}
+
+    @classmethod
+    def until(cls, last: date, days: int) -> "Period":
+        return cls(last - timedelta(days=days - 1), last)
+
+    def presets(self, today: date) -> list[tuple[str, "Period"]]:
+        """Return the periods that people mostly ask for, with their names."""
+        month = today.replace(day=1)
+        before = month - timedelta(days=1)
+        return [
+            ("Today", Period(today, today)),
+            ("7 days", Period.until(today, 7)),
+            ("28 days", Period.until(today, 28)),
+            ("This month", Period(month, today)),
+            ("Last month", Period(before.replace(day=1), before)),
+            ("12 months", Period.until(today, 365)),
+        ]
+
+
+class Days(NamedTuple):
+    """The days of a filter, of which both, one or none may be given."""
+
+    first: date | None
+    last: date | None
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> "Days":
+        return cls(read_date(given.get("from")), read_date(given.get("to")))
+
+    @property
+    def query(self) -> dict[str, object]:
+        return {"from": self.first, "to": self.last}
+
+    def between(self, timezone: str) -> tuple[datetime | None, datetime | None]:
+        """Return the first instant of the first day, and that of the day after the last one."""
+        return (
+            None if self.first is None else start_of_day(self.first, timezone),
+            None if self.last is None else start_of_day(self.last + timedelta(days=1), timezone),
+        )
+
+
+def period_of(query: Mapping[str, str], today: date, usual: Period, most: int) -> Period:
+    """Return the period of an address, with the usual one for what it does not say, until today at the latest. One that
+    is too long is cut at its beginning; one that ends before it begins is its last day."""
+    last = near_date(query.get("to"), today)
+    first = near_date(query.get("from"), today)
+    if first is None and last is None:
+        return usual
+    end = min(last or today, today)
+    begin = min(first if first is not None else end - timedelta(days=usual.days - 1), end)
+    return Period(max(begin, end - timedelta(days=most - 1)), end)

@@ -7,7 +7,7 @@ come back as they were shown do not count as given.
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple, cast
 
@@ -16,9 +16,9 @@ from studiogate.web.body import BodyError, BodyLimits
 from studiogate.web.multipart import FormLimits, Pairs
 from studiogate.web.request import Request
 
-MAX_BODY = 512 * 1024
+# A form's definition has up to 256 KiB, and most of its characters are three times as long when they are sent.
+MAX_BODY = 1024 * 1024
 MAX_ANONYMOUS_BODY = 256 * 1024  # a page repeats it, while somebody signs in again to send it
-MAX_FILE = 1024 * 1024 * 1024
 FILE_IN_MEMORY = 1024 * 1024  # beyond that it is on disk
 MAX_FIELDS = 2_000
 # Characters of a value: twice those of the longest field of any form, and of a form for people who are not signed in.
@@ -29,8 +29,8 @@ CSRF = "csrf"
 TOKEN = "idempotency"  # noqa: S105  # nosec B105
 SEEN = "seen"
 KEPT = "kept"
-# Hidden fields of the pages that ask for a password: another form, and addresses.
-LONGER: Mapping[str, int] = {KEPT: MAX_BODY, "next": MAX_VALUE, "target": MAX_VALUE}
+# Hidden fields of the pages that ask for a password: another form, and addresses; a form as it is built.
+LONGER: Mapping[str, int] = {KEPT: MAX_BODY, "definition": MAX_BODY, "next": MAX_VALUE, "target": MAX_VALUE}
 
 
 class UploadedFile(NamedTuple):
@@ -55,15 +55,15 @@ class Posted:
         return [(name, value) for name, values in self.lists.items() if name != CSRF for value in values]
 
 
-def seen_text(values: Mapping[str, str]) -> str:
-    """Return the value of the hidden field ``seen`` for a form that shows these values."""
+def seen_text(values: Mapping[str, object]) -> str:
+    """Return the value of the hidden field ``seen`` for a form that shows these values; a list of them are boxes."""
     return " ".join(f"{name}:{_short_hash(value)}" for name, value in values.items())
 
 
-def untouched(form: Mapping[str, str], names: Iterable[str]) -> frozenset[str]:
+def untouched(form: Mapping[str, object], names: Iterable[str]) -> frozenset[str]:
     """Return the fields that come back as the form showed them; none if it does not say what it showed. A switch that
     is off is not sent, which is the same as an empty value."""
-    seen = dict(part.partition(":")[::2] for part in form.get(SEEN, "").split())
+    seen = dict(part.partition(":")[::2] for part in _one_text(form.get(SEEN, "")).split())
     return frozenset(name for name in names if seen.get(name) == _short_hash(form.get(name, "")))
 
 
@@ -75,15 +75,20 @@ def renamed_faults(refusal: Refusal, names: Mapping[str, str]) -> Refusal:
     return Refusal(refusal.code, refusal.details, refusal.param, faults)
 
 
-def _short_hash(value: str) -> str:
+def _one_text(value: object) -> str:
+    return " ".join(sorted(map(str, value))) if isinstance(value, list) else str(value)
+
+
+def _short_hash(value: object) -> str:
     """Return a hash of a value; browsers send line ends as CR LF."""
-    return hashlib.sha256(value.replace("\r\n", "\n").strip().encode(errors="replace")).hexdigest()[:12]
+    text = _one_text(value).replace("\r\n", "\n").strip()
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
 
 
-async def read(request: Request, max_body: int, max_value: int, *, with_file: bool) -> Posted | Refusal:
-    """Read the body of a form, which may be so long, like each value in it. PostgreSQL stores no U+0000, so it is
-    removed."""
-    body = BodyLimits(MAX_FILE + MAX_BODY, seconds=300.0) if with_file else BodyLimits(max_body)
+async def read(request: Request, max_body: int, max_value: int, max_file: int) -> Posted | Refusal:
+    """Read the body of a form, which may be so long, like each value in it, with a file if one may have any bytes.
+    PostgreSQL stores no U+0000, so it is removed."""
+    body = BodyLimits(max_file + max_body, seconds=300.0) if max_file else BodyLimits(max_body)
     files: list[UploadedFile] = []
 
     async def take_file(_before: Pairs, _part: str, name: str, content: AsyncIterator[bytes]) -> None:
@@ -95,10 +100,11 @@ async def read(request: Request, max_body: int, max_value: int, *, with_file: bo
     lists: dict[str, list[str]] = {}
     try:
         form = FormLimits(body, max_body, MAX_FIELDS)
-        for name, value in await request.form(form, take_file if with_file else None):
+        for name, value in await request.form(form, take_file if max_file else None):
             lists.setdefault(name, []).append(value.replace("\0", ""))
     except BodyError as error:
-        return error.refusal
+        is_too_large = max_file and error.refusal.code is Code.BODY_TOO_LARGE
+        return replace(error.refusal, details={"megabytes": f"{max_file / 2**20:g}"}) if is_too_large else error.refusal
     except OSError:
         return Refusal(Code.STORAGE_UNAVAILABLE)
     for name, values in lists.items():

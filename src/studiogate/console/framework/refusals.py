@@ -38,14 +38,22 @@ STATUS: Mapping[Code, int] = {
 TEXTS: Mapping[Code, str] = {
     Code.VALIDATION_ERROR: "Some fields need a change.",
     Code.LIMIT_REACHED: "A limit has been reached.",
+    Code.BODY_TOO_LARGE: "That is more than can be sent.",
 }
 # Where one value of a detail, not the code, says what happened.
 TEXTS_BY_DETAIL: Mapping[tuple[str, str], str] = {
     ("outcome", "unknown"): "The database was lost while this was being saved. It may or may not have been saved: "
-    "look before you repeat it."
+    "look before you repeat it.",
+    ("draft", "changed"): "Somebody else has changed this form since you opened it. Open it again to go on.",
 }
 # What a detail of a refusal means for the person who was refused.
-DETAILS: Mapping[str, str] = {"booked_count": "Seats that are booked: {}. Cancel or move bookings first."}
+DETAILS: Mapping[str, str] = {
+    "megabytes": "A file may have at most {} MB. Choose a smaller one.",
+    "booked_count": "Seats that are booked: {}. Cancel or move bookings first.",
+    "series": "Series that create classes with it: {}. End or change them first.",
+    "spots_with_bookings": "Bookings have these spots, so they stay: {}. Put them elsewhere in the room instead.",
+}
+MAX_LISTED = 20  # values of a detail that is a list
 # The same for one value of a detail.
 ADVICE: Mapping[tuple[str, str], str] = {
     ("reason", "not_published"): "The form is not published. Publish it first.",
@@ -53,10 +61,7 @@ ADVICE: Mapping[tuple[str, str], str] = {
     ("reason", "closed"): "The form is closed. Change its settings to open it again.",
     ("reason", "full"): "The form has as many submissions as it takes. Change its settings to take more.",
     ("reason", "already_submitted"): "The member has sent this form already, and it takes one per email.",
-    (
-        "reason",
-        "other_studios",
-    ): "This person works for other studios too. Ask the operator of the service for a link.",
+    ("reason", "other_studios"): "This person works for other studios too. Ask the operator of the service for a link.",
     ("sold", "nothing"): "Nothing was sold.",
     ("limit", "form_links_per_hour"): "The member was mailed {maximum} links within the hour. Wait, or make one.",
 }
@@ -94,12 +99,18 @@ def shown(refusal: Refusal, fields: Mapping[str, object], resolution: Resolution
             faults.setdefault(name, fault.msg)
         else:
             others.append(f"{'.'.join(map(str, fault.loc))}: {fault.msg}" if fault.loc else fault.msg)
-    others += [sentence.format(refusal.details[name]) for name, sentence in DETAILS.items() if name in refusal.details]
+    others += [text.format(_listed(refusal.details[name])) for name, text in DETAILS.items() if name in refusal.details]
     named = [(name, str(value)) for name, value in refusal.details.items()]
     others += [ADVICE[each].format(**refusal.details) for each in named if each in ADVICE]
     by_detail = (TEXTS_BY_DETAIL[each] for each in named if each in TEXTS_BY_DETAIL)
     text = next(by_detail, TEXTS.get(refusal.code, refusal.message))
     return ShownRefusal(refusal.code.value, text, faults, tuple(others), resolution)
+
+
+def _listed(detail: object) -> object:
+    if not isinstance(detail, list):
+        return detail
+    return ", ".join(map(str, detail[:MAX_LISTED])) + (", …" if len(detail) > MAX_LISTED else "")
 
 
 SECRET_FIELDS = frozenset({"password", "new_password", "current_password", "code"})

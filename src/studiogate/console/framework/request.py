@@ -264,7 +264,7 @@ class ConsoleRequest:
             "Permission": Permission,
         }
         if self.person is None:
-            return {**shared, "frame": None}
+            return {**shared, "frame": None, "mark": None}
         frame, session = self.frame, self.signed_in.session
         menu = navigation.menu_of(self.navigation, self.may)
         offered = {
@@ -272,7 +272,7 @@ class ConsoleRequest:
             "current": navigation.current_of(menu, self.navigation, self.http.path),
             "settings": navigation.settings_of(self.navigation, self.may),
         }
-        return {**shared, **offered, "frame": frame, "timezone": frame.timezone, "role": session.role}
+        return {**shared, **offered, "frame": frame, "mark": None, "timezone": frame.timezone, "role": session.role}
 
     @property
     def location(self) -> str:

@@ -8,13 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from studiogate.console.framework import formats
+from studiogate.domain.logos import logo_path
 from studiogate.templating import templates_in
-from studiogate.web.response import Answer
+from studiogate.web.response import Answer, Header
 from studiogate.web.static_assets import SHARED, StaticAssets, Themes
 
 PREFIX = "/console/assets/"
 ASSETS = StaticAssets(PREFIX, SHARED, Path(__file__).parent.parent / "static")
 THEMES = Themes(PREFIX, tinted_page=False)
+# This site's own scripts and styles and nothing inline: markup that somebody stored in a name cannot run. No other site
+# can show a page in a frame.
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+# The same for a page that shows another page of this service in a frame.
+WITH_FRAMES: Header = (b"content-security-policy", POLICY + b"; frame-src 'self'")
 
 
 def find(path: str, *, zipped: bool) -> Answer | None:
@@ -23,7 +32,7 @@ def find(path: str, *, zipped: bool) -> Answer | None:
 
 _environment = templates_in(Path(__file__).parent.parent / "templates")
 _environment.filters.update({each.__name__: each for each in formats.FILTERS})
-_environment.globals.update(asset=ASSETS.address, theme_address=THEMES.address)
+_environment.globals.update(asset=ASSETS.address, theme_address=THEMES.address, logo_path=logo_path)
 
 
 def render(template: str, values: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Resolution, Subject, UndoAction
+from studiogate.console.framework.formats import counted
 from studiogate.console.framework.inputs import (
     REASON,
     REQUIRED_REASON,
@@ -155,7 +156,7 @@ ACTIONS = (
         MEMBERSHIP,
         "credits",
         changes.adjust_credits,
-        lambda done: f"{done.row['product']} has {done.result.credits_remaining} credits now.",
+        lambda done: f"{done.row['product']} has {counted(done.result.credits_remaining, 'credit')} now.",
         [CREDITS, REQUIRED_REASON],
         Form("Adjust credits", "Adjust", template="members/membership_credits.html"),
         undo=_undo_adjustment,

@@ -5,15 +5,14 @@ who took one, so taking it is an action with a form: browsers fetch links in adv
 """
 
 import asyncio
-import re
 from tempfile import TemporaryFile
-from urllib.parse import quote
 from uuid import UUID
 
 from studiogate.console.framework import ConsoleRequest, Values, about, action, page_of
+from studiogate.console.framework.downloads import attachment
 from studiogate.console.framework.inputs import Row
 from studiogate.console.members.profile import MEMBER, address
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.forms import staff as forms
 from studiogate.flows.members import export as exporting
@@ -21,11 +20,9 @@ from studiogate.storage import member_profile
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
 from studiogate.storage.person_export import Person
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import UploadStore
 from studiogate.web.response import Answer, Header, OpenFile
 
-# Characters outside printable ASCII, or with a special meaning inside a quoted string.
-_UNSAFE = re.compile(r"[^ -~]|[\"\\%]")
 BINARY: Header = (b"content-type", b"application/octet-stream")
 ZIP: Header = (b"content-type", b"application/zip")
 
@@ -42,12 +39,12 @@ async def export(request: ConsoleRequest, member: Row) -> Answer:
     person = await request.run(exporting.export, member["id"])
     if isinstance(person, Refusal):
         return request.refused(person, address(member["id"], "export"))
-    folder = UploadFolder(request.runtime.settings.data_dir)
+    folder = request.runtime.uploads
     archive = await asyncio.to_thread(_archive, person, folder, request.access.studio_id)
-    return _attachment(archive, ZIP, f"member-{member['id']}.zip")
+    return attachment(archive, ZIP, f"member-{member['id']}.zip")
 
 
-def _archive(person: Person, folder: UploadFolder, studio_id: UUID) -> OpenFile:
+def _archive(person: Person, folder: UploadStore, studio_id: UUID) -> OpenFile:
     """Write the archive to a file without a name, which is gone when it has been sent."""
     stream = TemporaryFile()  # noqa: SIM115
     try:
@@ -66,24 +63,23 @@ async def file(request: ConsoleRequest) -> Answer:
     member_id, submission_id = request.param_id("member_id"), request.param_id("submission_id")
     async with request.database.connection() as connection:
         submission = await member_profile.read_submission(connection, request.access, member_id, submission_id)
-        if submission is None:
-            return request.not_found()
-        ids = (str(submission["form_id"]), str(submission_id), str(request.param_id("upload_id")))
+    if submission is None:
+        return request.not_found()
+    return await sent_file(request, submission["form_id"], submission_id, address(member_id, "forms"))
+
+
+async def sent_file(request: ConsoleRequest, form_id: UUID, submission_id: UUID, back: str) -> Answer:
+    """Send the file of a submission that the path names; ``back`` is the page that has its button."""
+    ids = (str(form_id), str(submission_id), str(request.param_id("upload_id")))
+    async with request.database.connection() as connection:
         stored = await uploads.find_file(connection, request.access, *ids)
     if stored is None:
         return request.not_found()
     taken = await request.run(forms.files, submission_id)
     if isinstance(taken, Refusal):
-        return request.refused(taken, address(member_id, "forms"))
-    folder = UploadFolder(request.runtime.settings.data_dir)
-    try:
-        stream = await asyncio.to_thread(folder.open, request.access.studio_id, stored.stored_name)
-    except OSError:
-        return request.error(Refusal(Code.STORAGE_UNAVAILABLE))
-    return _attachment(OpenFile(stream, stored.size), BINARY, stored.filename)
-
-
-def _attachment(content: OpenFile, kind: Header, filename: str) -> Answer:
-    """Return a download with RFC 6266 headers: the name in ASCII for old clients, in UTF-8 for all others."""
-    disposition = f"attachment; filename=\"{_UNSAFE.sub('_', filename)}\"; filename*=UTF-8''{quote(filename, safe='')}"
-    return Answer(200, b"", (kind, (b"content-disposition", disposition.encode("ascii"))), content)
+        return request.refused(taken, back)
+    reading = (request.access.studio_id, stored.stored_name, stored.place)
+    opened = await asyncio.to_thread(request.runtime.uploads.open_or_refuse, *reading)
+    if isinstance(opened, Refusal):
+        return request.error(opened)
+    return attachment(OpenFile(opened.stream, stored.size), BINARY, stored.filename)

@@ -1,8 +1,9 @@
 """The forms that a member has sent, their answers, what was agreed to, and links that open a form for the member."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
+from studiogate.console.answers import FieldGiven, label_of, shown_answers
 from studiogate.console.framework import ConsoleRequest, Values, action, page_of, paging, show_about
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.inputs import Row
@@ -49,24 +50,11 @@ async def answers(request: ConsoleRequest, connection: Connection, member: Row) 
     sent = await storage.read_submission(connection, request.access, member["id"], submission_id)
     if sent is None:
         return NOT_FOUND
-    labels = _labels(sent["fields"])
-    shown = [(labels.get(key, key), _text(value)) for key, value in sent["data"].items()]
-    return {"submission": sent, "answers": shown}
+    return {"submission": sent, "answers": shown_answers(sent["fields"], sent["data"], sent["files"])}
 
 
-def _labels(fields: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    return {str(each.get("key")): str(each.get("label") or each.get("key")) for each in fields}
-
-
-def _text(value: object) -> str:
-    """Return an answer in words: a file by its name, several choices with commas."""
-    if isinstance(value, Mapping):
-        return str(
-            value.get("filename") or value.get("name") or ", ".join(f"{k}: {_text(v)}" for k, v in value.items())
-        )
-    if isinstance(value, list):
-        return ", ".join(_text(each) for each in value)
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+def _labels(fields: Sequence[FieldGiven]) -> dict[str, str]:
+    return {str(each.get("key")): label_of(each) for each in fields}
 
 
 @page_of(MEMBER, "/members/{member_id}/form-link", Permission.SUBMISSIONS, LINK_TEMPLATE)
@@ -77,6 +65,7 @@ async def show_link(request: ConsoleRequest, connection: Connection, member: Row
     return {
         "url": None,
         "days": LINK_LIFE.days,
+        "chosen": request.query.get("form", ""),
         "options": [(each["id"], each["title"]) for each in found.rows],
         "after": page.cursor,
         "more": found.next and with_query(address(member["id"], "form-link"), after=found.next),

@@ -5,17 +5,28 @@ history entry, never in an address: addresses end up in logs of proxies, in the 
 """
 
 from typing import Any
+from uuid import UUID
 
 from studiogate.console.framework import ConsoleRequest, action, page
-from studiogate.console.framework.formats import with_query
+from studiogate.console.framework.downloads import ListedRows, csv_of_list
+from studiogate.console.framework.formats import local, with_query
 from studiogate.console.framework.parse import as_id
 from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PATH
 from studiogate.domain.staff import Permission
+from studiogate.flows.members import export as exporting
 from studiogate.storage import member_list, member_search
+from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.member_list import MemberFilters
 from studiogate.storage.paging import ListPage
 from studiogate.web.response import Answer
+
+COLUMNS = (
+    *("Name", "Email", "Membership", "Status", "Phone", "Credits left"),
+    *("Period ends", "Last visit", "Member since", "Suspended"),
+)
+# Lists look at 300 rows for a page at most.
+EXPORT_PAGE = 250
 
 
 @page("/members", Permission.MEMBERS)
@@ -47,6 +58,44 @@ async def search(request: ConsoleRequest) -> Answer:
     return _show(request, filters, found, text)
 
 
+@page("/members/export", Permission.MEMBERS)
+async def show_export(request: ConsoleRequest) -> Answer:
+    """Say what the file will hold."""
+    if refusal := request.access.refusal_without_all_locations(Permission.MEMBERS):
+        return request.error(refusal)
+    filters = _filters(request, request.query.get("status"), request.query.get("location"))
+    places = [each.name for each in request.frame.locations if each.id == filters.location_id]
+    return request.render("members/export_list.html", filters=filters, places=places, words=words)
+
+
+@action("/members/export", Permission.MEMBERS)
+async def export(request: ConsoleRequest) -> Answer:
+    """Send the members of the list as CSV; the audit log says who took it."""
+    filters = _filters(request, request.form.get("status"), request.form.get("location"))
+    refusal = await request.run(exporting.export_list)
+    if refusal is not None:
+        return request.refused(refusal, PATH)
+
+    async def read(connection: Connection, after: UUID | None) -> ListPage:
+        return await member_list.list_members(connection, request.access, filters, after, EXPORT_PAGE)
+
+    timezone = request.frame.timezone
+    sent = await csv_of_list(request, "members", ListedRows(read, COLUMNS, lambda row: _line(row, timezone)))
+    return sent or request.not_found()
+
+
+def _line(member: Record, timezone: str) -> list[object]:
+    days = (member["current_period_end"], member["last_visit"], member["created_at"])
+    return [
+        *(member[name] for name in ("name", "email", "product")),
+        words.status(words.MEMBERSHIP, member["membership_status"])[0] if member["membership_status"] else "",
+        member["phone"],
+        member["credits_remaining"],
+        *(each and f"{local(each, timezone):%Y-%m-%d}" for each in days),
+        "yes" if member["suspended"] else "no",
+    ]
+
+
 def _filters(request: ConsoleRequest, status: str | None, location: str | None) -> MemberFilters:
     """Return the filters that a request names; a value that is none of ours does not filter."""
     place = as_id(location)
@@ -58,6 +107,7 @@ def _show(request: ConsoleRequest, filters: MemberFilters, found: ListPage, text
     values: dict[str, Any] = {
         "members": found.rows,
         "next": found.next,
+        "export_href": with_query(f"{PATH}/export", status=filters.status, location=filters.location_id),
         "next_href": _address(filters, after=found.next),
         "text": text,
         "filters": filters,

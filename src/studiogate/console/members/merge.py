@@ -17,7 +17,6 @@ from studiogate.flows.members import merge as merging
 from studiogate.storage import member_profile, member_search, person_merge
 from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.storage.member_list import MemberFilters
-from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.response import Answer
 
 CANDIDATES = 10
@@ -94,7 +93,7 @@ async def erase(request: ConsoleRequest) -> Answer:
     if isinstance(done, Refusal):
         return request.refused(done, request.http.path)
     try:
-        await request.run(erasing.remove_files, UploadFolder(request.runtime.settings.data_dir), done.files)
+        await request.run(erasing.remove_files, request.runtime.uploads, done.files)
     except (OverloadedError, TransactionConflictError, DatabaseUnavailableError) as error:
         log.warning("files of an erased person left to housekeeping", problem=type(error).__name__)
     return request.go_to("/console/members", toast="Erased the person. Bookings and payments stay, without a name.")

@@ -6,8 +6,9 @@ from uuid import UUID
 from studiogate.console import offers
 from studiogate.console.framework import Action, ConsoleRequest, Form, Values, own_page, paging
 from studiogate.console.framework.formats import money, with_query
-from studiogate.console.framework.inputs import Input, Row, optional_day, whole_number
+from studiogate.console.framework.inputs import Input, Row, optional_day, way_of_payment, whole_number
 from studiogate.console.framework.parse import as_id
+from studiogate.console.members import words
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Fault, Refusal
@@ -26,7 +27,9 @@ async def _choices(request: ConsoleRequest, connection: Connection, member: Row)
     return {
         "giving": [each for each in found.rows if each.gives_membership],
         "others": [each for each in found.rows if not each.gives_membership],
+        "place": offers.working_place(request),
         "place_options": [(each.id, each.name) for each in request.frame.locations],
+        "words": words,
         "more": found.next and with_query(form, next=after, **{paging.AFTER: found.next}),
     }
 
@@ -62,6 +65,7 @@ INPUTS = (
     Input("starts_at", read=optional_day),
     Input("ends_at", read=optional_day),
     Input("auto_renew", read=lambda _name, typed, _row: False if typed == "no" else None),
+    Input("paid_by", read=way_of_payment),
 )
 FORM = Form("Sell", "Record the sale", template="members/sell.html", values=_choices)
 ACTIONS = (Action(MEMBER, "sell", _sell, lambda done: str(done.result), INPUTS, FORM, needs=Permission.SALES),)

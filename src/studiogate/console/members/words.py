@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from studiogate.console.framework.formats import clock_time, full_date, money
+from studiogate.console.framework.formats import date_and_time, money
 from studiogate.domain.audit import MASK
 from studiogate.domain.bookings.states import BookingStatus, MembershipStatus
-from studiogate.domain.fields.catalog import ProductType, PurchaseStatus
+from studiogate.domain.fields.catalog import PaidBy, ProductType, PurchaseStatus
+from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.instants import parse_instant
-from studiogate.domain.purchases import PURCHASE_MARKS, REFUNDABLE, WAIVABLE
+from studiogate.domain.purchases import PURCHASE_MARKS, RECEIVED, REFUNDABLE, WAIVABLE
 from studiogate.storage.db.pool import Record
 
 # Text and kind of badge by status.
@@ -28,6 +29,13 @@ PURCHASE: Mapping[str, tuple[str, str]] = {
     PurchaseStatus.PARTIALLY_REFUNDED: ("partly refunded", "info"),
     PurchaseStatus.REFUNDED: ("refunded", "info"),
 }
+PAID_BY: Mapping[str, str] = {
+    PaidBy.CASH: "cash",
+    PaidBy.CARD: "card",
+    PaidBy.TRANSFER: "transfer",
+    PaidBy.OTHER: "other",
+}
+WAYS = [(each.value, PAID_BY[each].capitalize()) for each in PaidBy]
 BOOKING: Mapping[str, tuple[str, str]] = {
     BookingStatus.WAITLISTED: ("waiting", "info"),
     BookingStatus.CONFIRMED: ("booked", "good"),
@@ -49,7 +57,7 @@ LEDGER: Mapping[str, str] = {
     "renewed": "Renewed",
     "granted": "Granted",
     "opening": "Opening balance",
-    "adjusted": "Adjusted by staff",
+    "adjusted": "Adjusted",
 }
 PARTNER_SOURCE = "partner_api"
 MEMBER_STATUS: Mapping[str, str] = {
@@ -65,6 +73,16 @@ def status(kind: Mapping[str, tuple[str, str]], name: str) -> tuple[str, str]:
     return kind.get(name, (name.replace("_", " "), ""))
 
 
+def paid_by(name: str | None) -> str:
+    """Return how something was paid, or nothing if nobody has said so."""
+    return "" if name is None else PAID_BY.get(name, name)
+
+
+def product(purchase: Record) -> str:
+    """Return what was bought; a key of something that is not in the catalog reads as words."""
+    return str(purchase["product"]).replace("_", " ")
+
+
 def source(name: str) -> str:
     return "a partner" if name == PARTNER_SOURCE else name.replace("_", " ")
 
@@ -76,11 +94,12 @@ def action(name: str) -> str:
 
 
 def payments(purchase: Record) -> list[str]:
-    """Return what staff can record about a purchase now: paid, failed, waive, refund."""
+    """Return what staff can record about a purchase now: paid, how it was paid, failed, waive, refund."""
     status = PurchaseStatus(purchase["status"])
     marks = PURCHASE_MARKS.get(status, frozenset())
     offered = {
         "paid": PurchaseStatus.COMPLETED in marks,
+        "paid-by": status in RECEIVED,
         "failed": PurchaseStatus.FAILED in marks,
         "waive": status in WAIVABLE and purchase["product_type"] == ProductType.FEE,
         "refund": status in REFUNDABLE and purchase["amount_total"] != 0,
@@ -93,7 +112,7 @@ def payments(purchase: Record) -> list[str]:
 STATUSES = {"membership": MEMBERSHIP, "purchase": PURCHASE}
 AMOUNTS = frozenset({"amount_total", "refunded_amount"})
 # What the line says otherwise: the product beside the action, the currency with the amount, the name in its two parts.
-LEFT_OUT = frozenset({"product_key", "currency", "name", "merged_into"})
+LEFT_OUT = frozenset({"product_key", "currency", "name", "merged_into", "made_by"})
 # What fields are called, where their name does not say it, and the order in which they are shown.
 LABELS: Mapping[str, str] = {
     "status": "status",
@@ -105,6 +124,7 @@ LABELS: Mapping[str, str] = {
     "refunded_amount": "refunded",
     "product_type": "kind",
     "credits_remaining": "credits",
+    "paid_by": "paid by",
     "auto_renew": "renews",
     "started_at": "start",
     "ended_at": "end",
@@ -138,15 +158,30 @@ def changes_of(entry: Mapping[str, object], studio: StudioFacts) -> list[str]:
     return [text for text in texts if text is not None]
 
 
-def _change(name: str, pair: list[object], read: Callable[[object], str]) -> str | None:
-    before, after = pair
+def _change(name: str, pair: object, read: Callable[[object], str]) -> str | None:
     label = LABELS.get(name, name.removesuffix("_at").replace("_", " "))
+    if isinstance(pair, Mapping):  # an import counts what it did
+        return f"{label}: {', '.join(f'{count} {word}' for word, count in pair.items() if count)}"
+    if not isinstance(pair, list):
+        return None
+    before, after = pair
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        parts = (_change(each, [before.get(each), after.get(each)], read) for each in {**before, **after})
+        return f"{label}: {', '.join(found)}" if (found := [each for each in parts if each]) else None
+    if any(_is_nested(each) for each in pair):
+        return None if before is None else f"{label} changed"
     if MASK in pair:
         return f"{label} {'entered' if before is None else 'removed' if after is None else 'changed'}"
+    if before == after:
+        return None
     if before is None:
         # A row that is new has all of its fields: those that say nothing are left out.
         return None if after is None or after is False else f"{label}: {read(after)}"
     return f"{label}: {read(before)} → {'none' if after is None else read(after)}"
+
+
+def _is_nested(value: object) -> bool:
+    return any(isinstance(each, Mapping) for each in (value if isinstance(value, list) else [value]))
 
 
 def _reader(name: str, entry: Mapping[str, object], studio: StudioFacts) -> Callable[[object], str]:
@@ -159,7 +194,13 @@ def _reader(name: str, entry: Mapping[str, object], studio: StudioFacts) -> Call
     if name == "status":
         kind = STATUSES.get(str(entry["subject_type"]), {})
         return lambda value: status(kind, str(value))[0]
+    if name == "weekdays":
+        return lambda value: ", ".join(_weekday(each) for each in value) if isinstance(value, list) else str(value)
     return lambda value: _plain(value, studio.timezone)
+
+
+def _weekday(number: object) -> str:
+    return DAY_NAMES[number - 1].capitalize() if isinstance(number, int) and 1 <= number <= 7 else str(number)
 
 
 def _plain(value: object, timezone: str) -> str:
@@ -169,5 +210,5 @@ def _plain(value: object, timezone: str) -> str:
         return ", ".join(_plain(each, timezone) for each in value)
     instant = parse_instant(value) if isinstance(value, str) else None
     if instant is not None:
-        return f"{full_date(instant, timezone)}, {clock_time(instant, timezone)}"
+        return date_and_time(instant, timezone)
     return source(str(value))

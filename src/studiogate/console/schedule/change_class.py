@@ -4,10 +4,10 @@ it after a look at who is affected and what they get back."""
 from collections.abc import Mapping, Sequence
 
 from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, page
-from studiogate.console.framework.formats import counted, day_and_time
+from studiogate.console.framework.formats import counted, day_and_time, zone
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.schedule import class_form, class_pages
-from studiogate.console.schedule.confirm import Question, ask, done, warning_texts
+from studiogate.console.schedule.confirm import Question, ask, done, off_waitlist, warning_texts
 from studiogate.console.schedule.series_form import ask_about_series
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -19,6 +19,8 @@ from studiogate.storage.schedule.classes import ClassDetails
 from studiogate.web.response import Answer
 
 UNDOABLE = ("room_id", "instructor_id")
+# What the form that takes a change back has besides the former values; the second, if the class followed its series.
+UNDOES, REJOINS = "undoes", "rejoins"
 
 
 @page("/schedule/classes/{class_id}/edit", Permission.SCHEDULE)
@@ -42,6 +44,7 @@ async def edit_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
         seen=seen,
         scope=request.query.get(class_form.SCOPE, class_form.ONLY_THIS),
         week=None,
+        zone=zone(found.row["start_time"], found.zone.key),
         back=class_pages.class_path(row["id"]),
     )
 
@@ -70,7 +73,7 @@ async def change_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
     if "confirmed" not in request.form and form.times is not None and concerns_members:
         return await _ask(request, found, form, fields)
     given = Given(form.class_values(found.zone), strict="confirmed" not in request.form)
-    saved = await request.run(flow.change, found.row["id"], given)
+    saved = await request.run(flow.change, found.row["id"], given, rejoins=REJOINS in request.form)
     if isinstance(saved, Saved):
         return _changed(request, found, form, saved)
     if saved.code is Code.SCHEDULE_CONFLICT:
@@ -144,10 +147,13 @@ def _changed(request: ConsoleRequest, found: ClassDetails, form: class_form.Clas
     """Lead to the week of the changed class, with the way to take a move or a substitution back."""
     href = class_pages.week_of_class(found, None if form.times is None else form.times.day)
     title = form.values.get("title") or found.row["title"]
-    text = f"{title} is {'moved' if form.times is not None else 'changed'}."
+    is_undone, is_moved = UNDOES in request.form, form.times is not None
+    text = f"{title} is {'moved' if is_moved else 'changed'}."
+    if is_undone:
+        text = f"The {'move' if is_moved else 'change'} is undone."
     if saved.promoted:
         text += f" {counted(saved.promoted, 'member')} got a seat from the waitlist."
-    return done(request, href, text, _undo(found, form))
+    return done(request, href, text, None if is_undone else _undo(found, form))
 
 
 def _undo(found: ClassDetails, form: class_form.ClassForm) -> UndoAction | None:
@@ -165,7 +171,10 @@ def _undo(found: ClassDetails, form: class_form.ClassForm) -> UndoAction | None:
         fields |= class_form.stored_times(found)
     if other or not fields or found.has_started:
         return None
-    return UndoAction(class_pages.class_path(row["id"]), {**fields, "confirmed": "on"})
+    marks = {"confirmed": "on", UNDOES: "on"}
+    if row["series_id"] is not None and not row["detached"]:
+        marks[REJOINS] = "on"
+    return UndoAction(class_pages.class_path(row["id"]), {**fields, **marks})
 
 
 def _text(value: object) -> str | None:
@@ -217,7 +226,6 @@ async def cancel_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
     if isinstance(outcome, Refusal):
         # A class that is cancelled by now is shown; there is no question any more.
         return request.refused(outcome, class_pages.class_path(class_id, "/cancel" if outcome.faults else ""))
-    text = f"{found.row['title']} is cancelled: {counted(outcome.bookings_cancelled, 'booking')}"
-    return done(
-        request, class_pages.week_of_class(found), f"{text}, {counted(outcome.credits_returned, 'credit')} returned."
-    )
+    text = f"{found.row['title']} is cancelled: {counted(outcome.bookings_cancelled - outcome.waiting, 'booking')}"
+    text += f", {counted(outcome.credits_returned, 'credit')} returned{off_waitlist(outcome.waiting)}."
+    return done(request, class_pages.week_of_class(found), text)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.console.framework import ConsoleRequest, about, action, page
-from studiogate.console.framework.formats import with_query
+from studiogate.console.framework.formats import with_query, zone
 from studiogate.console.framework.parse import read_date
 from studiogate.console.schedule import class_form
 from studiogate.console.schedule.confirm import Question, arranged, ask, conflict_texts, done
@@ -81,18 +81,30 @@ async def show_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
 
 # Create a class, from the form or from the time that was dragged in the calendar.
 
-DEFAULTS = {"start": "09:00", "minutes": "60", "visible": "on", "allow_waitlist": "on"}
+DEFAULTS = {"minutes": "60", "visible": "on", "allow_waitlist": "on"}
 
 
 @page("/schedule/classes/new", Permission.SCHEDULE)
 @about(week_of_address)
 async def new_class(request: ConsoleRequest, week: Week) -> Answer:
     """Show the form for a new class; the query has what is known already."""
-    day = read_date(request.query.get("date")) or week.proposed_day(clock.now())
-    given = {**DEFAULTS, "date": str(day), **class_form.typed_before(request.query, class_form.FIELDS)}
+    now, typed = clock.now(), class_form.typed_before(request.query, class_form.FIELDS)
+    asked = read_date(request.query.get("date") or request.query.get("day"))
+    start = week.proposed_start(now, asked)
+    given = {**DEFAULTS, "date": str(start.date()), "start": f"{start:%H:%M}", **typed}
+    local_now = f"{now.astimezone(week.zone):%Y-%m-%dT%H:%M}"
+    if "complete" not in request.query and f"{given['date']}T{given['start']}" < local_now:
+        given |= {"date": str(start.date()), "start": f"{start:%H:%M}"}  # a time that is over was clicked
     options = options_of(await read_choices(request, week.place.id), {})
     return request.render(
-        "schedule/class_form.html", week=week, options=options, given=given, found=None, seen="", back=week.href()
+        "schedule/class_form.html",
+        week=week,
+        options=options,
+        given=given,
+        found=None,
+        seen="",
+        zone=zone(now, week.zone.key),
+        back=week.href(),
     )
 
 

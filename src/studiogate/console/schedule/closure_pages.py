@@ -1,20 +1,36 @@
-"""Closures of a location: list, create after a look at the classes of these days, remove."""
+"""Closures of a location: list, create after a look at the classes of these days, remove after a look at new ones."""
 
 from datetime import date, timedelta
 
 from studiogate import clock
-from studiogate.console.framework import ConsoleRequest, UndoAction, about, action, page
+from studiogate.console.framework import (
+    Action,
+    ConsoleRequest,
+    Done,
+    Form,
+    Subject,
+    UndoAction,
+    Values,
+    about,
+    action,
+    page,
+)
 from studiogate.console.framework.formats import counted, full_date, with_query
+from studiogate.console.framework.inputs import Row
 from studiogate.console.schedule.class_pages import with_fields
-from studiogate.console.schedule.confirm import Question, ask, done
+from studiogate.console.schedule.confirm import Question, ask, done, off_waitlist
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
+from studiogate.domain.access import Access
 from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import closures as flow
 from studiogate.flows.schedule.rows import Given
+from studiogate.flows.staff_flow import previewed
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import classes as class_storage
+from studiogate.storage.schedule import rows
 from studiogate.storage.schedule import week as storage
 from studiogate.storage.schedule.classes import BookedClass
 from studiogate.web.response import Answer
@@ -27,14 +43,20 @@ LAST = date(2199, 12, 24)
 @page("/schedule/closures", Permission.SCHEDULE_READ)
 @about(week_of_address)
 async def list_closures(request: ConsoleRequest, week: Week) -> Answer:
-    """Show the closures to come of a location, and the form for a new one."""
+    """Show the closures to come of a location."""
     today = clock.now().astimezone(week.zone).date()
     async with request.database.connection() as connection:
         found = await storage.read_closures(connection, request.access, week.place.id, Days(today, LAST))
-    tomorrow = str(today + timedelta(days=1))
+    return request.render("schedule/closures.html", week=week, closures=found)
+
+
+@page("/schedule/closures/new", Permission.SCHEDULE)
+@about(week_of_address)
+async def new_closure(request: ConsoleRequest, week: Week) -> Answer:
+    tomorrow = str(clock.now().astimezone(week.zone).date() + timedelta(days=1))
     given = {"first_date": tomorrow, "last_date": tomorrow, "mode": ClosureMode.CANCEL.value, "reason": ""}
     given |= {name: request.query[name] for name in FIELDS if name in request.query}
-    return request.render("schedule/closures.html", week=week, closures=found, given=given)
+    return request.render("schedule/closure_form.html", week=week, given=given)
 
 
 @action("/schedule/closures", Permission.SCHEDULE)
@@ -43,7 +65,7 @@ async def create_closure(request: ConsoleRequest, week: Week) -> Answer:
     """Close some days. If classes take place on them, they are shown first."""
     form = request.form
     fields = {name: form[name] for name in FIELDS if name in form}
-    back = with_fields(CLOSURES, fields)
+    back = with_fields(f"{CLOSURES}/new", fields)
     values = {name: form.get(name, "") for name in ("first_date", "last_date", "mode")}
     place_id = None if "everywhere" in form else str(week.place.id)
     given = Given({**values, "location_id": place_id, "reason": form.get("reason", "").strip() or None})
@@ -58,12 +80,18 @@ async def create_closure(request: ConsoleRequest, week: Week) -> Answer:
     saved = await request.run(flow.create, given)
     if isinstance(saved, Refusal):
         return request.refused(saved, back)
-    undo = None if saved.cancelled else UndoAction(f"{CLOSURES}/{saved.id}/remove", {"location": str(week.place.id)})
+    here = with_query(CLOSURES, location=week.place.id)
+    undo = None if saved.cancelled else UndoAction(f"{CLOSURES}/{saved.id}/remove", {"next": here})
     text = "The days are closed."
     if saved.cancelled:
         classes_cancelled = counted(saved.cancelled, "class", "classes")
-        text = f"The days are closed: {classes_cancelled} and {counted(saved.bookings_cancelled, 'booking')} cancelled."
-    return done(request, with_query(CLOSURES, location=week.place.id), text, undo)
+        booked = counted(saved.bookings_cancelled - saved.waiting, "booking")
+        text = f"The days are closed: {classes_cancelled} and {booked} cancelled{off_waitlist(saved.waiting)}."
+    return done(request, here, text, undo)
+
+
+def _days_text(first: date, last: date) -> str:
+    return full_date(first) if first == last else f"{full_date(first)} to {full_date(last)}"
 
 
 def _question(classes: list[BookedClass], fields: dict[str, str], back: str) -> Question:
@@ -76,12 +104,14 @@ def _question(classes: list[BookedClass], fields: dict[str, str], back: str) -> 
         effects = [f"{number} will be cancelled."]
         if booked:
             effects.append(f"{counted(booked, 'booking')} will be cancelled free of charge; credits are returned.")
-    first, last = (full_date(date.fromisoformat(fields[name])) for name in ("first_date", "last_date"))
+        if waiting := sum(each.waitlist_count for each in classes):
+            effects.append(f"{counted(waiting, 'member')} will be taken off the waitlist.")
+    first, last = (date.fromisoformat(fields[name]) for name in ("first_date", "last_date"))
     return Question(
         "Close this day?" if first == last else "Close these days?",
-        first if first == last else f"{first} to {last}",
+        _days_text(first, last),
         CLOSURES,
-        "Close and cancel classes" if cancels else "Close",
+        "Close and cancel classes" if cancels else "Close the days",
         back,
         fields,
         effects=effects,
@@ -90,13 +120,35 @@ def _question(classes: list[BookedClass], fields: dict[str, str], back: str) -> 
     )
 
 
-@action("/schedule/closures/{closure_id}/remove", Permission.SCHEDULE)
-@about(week_of_form)
-async def remove_closure(request: ConsoleRequest, week: Week) -> Answer:
-    """Remove a closure; series create their classes on these days again."""
-    back = with_query(CLOSURES, location=week.place.id)
-    saved = await request.run(flow.remove, request.param_id("closure_id"))
-    if isinstance(saved, Refusal):
-        return request.refused(saved, back)
-    created = f" {counted(saved.created, 'class', 'classes')} of series created." if saved.created else ""
-    return done(request, back, f"The closure is removed.{created}")
+async def _effects(request: ConsoleRequest, connection: Connection, closure: Row) -> Values | Refusal:
+    """Return how many classes series would create if the closure were removed now."""
+
+    async def remove(connection: Connection, access: Access) -> flow.SavedClosure | Refusal:
+        return await flow.remove(connection, access, closure["id"])
+
+    removed = await previewed(connection, request.access, remove)
+    return removed if isinstance(removed, Refusal) else {"created": removed.created}
+
+
+def _removed(done: Done) -> str:
+    created = f" {counted(done.result.created, 'class', 'classes')} of series created." if done.result.created else ""
+    return f"The closure is removed.{created}"
+
+
+CLOSURE = Subject(
+    "closure",
+    "/schedule/closures/{closure_id}",
+    Permission.SCHEDULE,
+    lambda connection, access, row_id: rows.read_row(connection, access, "closure", row_id),
+    lambda row: with_query(CLOSURES, location=row["location_id"]),
+    lambda row: _days_text(row["first_date"], row["last_date"]),
+)
+ACTIONS = (
+    Action(
+        CLOSURE,
+        "remove",
+        flow.remove,
+        _removed,
+        form=Form("Remove the closure", "Remove the closure", "", "danger", "schedule/closure_end.html", _effects),
+    ),
+)

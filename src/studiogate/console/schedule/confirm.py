@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
-from studiogate.console.framework.formats import day_and_time
+from studiogate.console.framework.formats import counted, day_and_time
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, is_own_path
 from studiogate.console.schedule.week import PATH, View
 from studiogate.domain.refusals import Code, Refusal
@@ -63,6 +63,11 @@ def _current_page(request: ConsoleRequest) -> str:
     headers = request.http.headers
     address = (headers.get(b"hx-current-url") or headers.get(b"referer") or b"").decode("latin-1")
     return "/" + address.partition("://")[2].partition("/")[2]
+
+
+def off_waitlist(waiting: int) -> str:
+    """Return the end of a sentence about cancelled bookings: members who waited had none."""
+    return f", {counted(waiting, 'member')} taken off the waitlist" if waiting else ""
 
 
 def conflict_texts(refusal: Refusal, zone: ZoneInfo) -> list[str] | None:

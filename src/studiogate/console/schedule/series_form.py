@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from studiogate.console.framework.formats import counted, full_date
+from studiogate.console.framework.formats import clock_time, counted, full_date
 from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.schedule.class_form import (
@@ -79,7 +79,7 @@ def pattern_text(row: Mapping[str, Any]) -> str:
     """Return when the classes of a series take place, such as Mon, Thu at 18:00."""
     days = ", ".join(DAY_NAMES[number - 1][:3].title() for number in row["weekdays"])
     every = "" if row["every_weeks"] == 1 else f", every {row['every_weeks']} weeks"
-    return f"{days} at {row['local_start']:%H:%M}{every}"
+    return f"{days} at {clock_time(row['local_start'])}{every}"
 
 
 def dates_text(row: Mapping[str, Any], today: date) -> str:
@@ -140,10 +140,11 @@ def series_counts(saved: SavedSeries) -> list[str]:
 def series_effects(saved: SavedSeries) -> list[str]:
     """Return what would become of the classes of a series, in sentences."""
     effects = [f"{text}." for text in series_counts(saved)] or ["No class to come changes."]
-    if saved.bookings_cancelled:
-        effects.append(
-            f"{counted(saved.bookings_cancelled, 'booking')} will be cancelled free of charge; credits are returned."
-        )
+    booked = saved.bookings_cancelled - saved.waiting
+    if booked:
+        effects.append(f"{counted(booked, 'booking')} will be cancelled free of charge; credits are returned.")
+    if saved.waiting:
+        effects.append(f"{counted(saved.waiting, 'member')} will be taken off the waitlist.")
     if saved.promoted:
         effects.append(f"{counted(saved.promoted, 'member')} will get a seat from the waitlist.")
     return effects

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from studiogate import clock
 from studiogate.console.framework import ConsoleRequest, about, page
+from studiogate.console.framework.formats import clock_time, hours_of_day
 from studiogate.console.framework.parse import read_date
 from studiogate.domain.refusals import NOT_FOUND
 from studiogate.domain.schedule.copy_week import week_of
@@ -23,6 +24,8 @@ from studiogate.web.response import Answer
 
 PATH = "/console/schedule"
 HOURS = timedelta(hours=24)
+MORNING = time(9)
+COLOURS = 8  # in schedule.css
 CLASHES = {WarningCode.ROOM_DOUBLE_BOOKED: "room clash", WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "instructor clash"}
 
 
@@ -35,11 +38,12 @@ class View(StrEnum):
 
 
 class Week(NamedTuple):
-    """The week that an address names."""
+    """The week that an address names, and the day that a phone shows of it."""
 
     place: Place
     days: Days
     view: View
+    day: date
 
     @property
     def zone(self) -> ZoneInfo:
@@ -56,11 +60,15 @@ class Week(NamedTuple):
         """The Monday of the week before."""
         return self.days.first - timedelta(weeks=1)
 
-    def proposed_day(self, now: datetime) -> date:
-        """Return the day that the form of a new class proposes: today by the location's clocks if the week contains it,
-        else the first day."""
-        today = now.astimezone(self.zone).date()
-        return today if today in self.days else self.days.first
+    def proposed_start(self, now: datetime, asked: date | None) -> datetime:
+        """Return when a new class begins unless the person says so: on the asked day, else on the week's first day that
+        is not over, at nine; today at the next half hour. It is a time of the location's clocks, never a past one."""
+        local = now.astimezone(self.zone).replace(tzinfo=None)
+        day = asked or max(self.days.first, local.date())
+        if day > local.date():
+            return datetime.combine(day, MORNING)
+        following = local.replace(minute=local.minute // 30 * 30, second=0, microsecond=0) + timedelta(minutes=30)
+        return max(following, datetime.combine(following.date(), MORNING))
 
     def href(self, weeks: int = 0, **changes: str) -> str:
         """Return the address of this week, or of another one with the same choices."""
@@ -76,7 +84,7 @@ class ShownClass(NamedTuple):
     title: str
     start: str
     minutes: int
-    zone_mark: str
+    time: str
     room: str | None
     instructor: str | None
     room_index: int | None
@@ -86,6 +94,16 @@ class ShownClass(NamedTuple):
     flags: str
     marks: Sequence[str]
     clashes: Sequence[str]
+    colour: int = 0
+
+    def rest(self, before: datetime, day: date, zone: ZoneInfo) -> "ShownClass | None":
+        """Return what a class that began on a day before has left on this day; None if it has ended."""
+        end = (before + timedelta(minutes=self.minutes)).astimezone(zone)
+        minutes = int((end - local_instant(day, time.min, zone)).total_seconds()) // 60
+        if minutes <= 0:
+            return None
+        shown = f"until {clock_time(end)}"
+        return self._replace(start="00:00", minutes=minutes, time=shown, flags=f"{self.flags} fixed rest")
 
 
 class ShownDay(NamedTuple):
@@ -106,7 +124,9 @@ def chosen_week(places: Sequence[Place], query: Mapping[str, str]) -> Week | Non
     today = clock.now().astimezone(ZoneInfo(place.timezone)).date()
     by = query.get("by", "")
     view = View(by) if by in set(View) else View.TIME
-    return Week(place, week_of(read_date(query.get("week")) or today), view)
+    day = read_date(query.get("day"))
+    days = week_of(day or read_date(query.get("week")) or today)
+    return Week(place, days, view, day or (today if today in days else days.first))
 
 
 async def week_of_address(request: ConsoleRequest) -> Week | Answer:
@@ -126,9 +146,16 @@ class Resources(NamedTuple):
 
     rooms: Sequence[tuple[UUID, str]]
     instructors: Sequence[tuple[UUID, str]]
+    class_types: Sequence[UUID] = ()
+
+    def colour_of(self, class_type_id: UUID | None) -> int:
+        """Return the number of a class type's colour; those without one have 0."""
+        return 0 if class_type_id not in self.class_types else self.class_types.index(class_type_id) % COLOURS + 1
 
 
-def resources_of(classes: Iterable[WeekClass], rooms: Iterable[Any], instructors: Iterable[Any]) -> Resources:
+def resources_of(
+    classes: Iterable[WeekClass], rooms: Iterable[Any], instructors: Iterable[Any], class_types: Sequence[UUID] = ()
+) -> Resources:
     """Return what can be chosen, and what classes of the week have although it is deactivated or elsewhere."""
     found_rooms = {each.id: each.name for each in rooms}
     found_instructors = {each.id: each.name for each in instructors}
@@ -137,7 +164,7 @@ def resources_of(classes: Iterable[WeekClass], rooms: Iterable[Any], instructors
             found_rooms.setdefault(each.room_id, each.room)
         if each.instructor_id is not None:
             found_instructors.setdefault(each.instructor_id, each.instructor)
-    return Resources(tuple(found_rooms.items()), tuple(found_instructors.items()))
+    return Resources(tuple(found_rooms.items()), tuple(found_instructors.items()), class_types)
 
 
 def shown_days(
@@ -153,7 +180,12 @@ def shown_days(
         local = each.start_time.astimezone(zone)
         marks = [CLASHES[code] for code in sorted(clashes.get(each.id, ()))]
         places = (rooms.get(each.room_id), instructors.get(each.instructor_id))
-        by_day.setdefault(local.date(), []).append(_shown(each, local, now, marks, places))
+        card = _shown(each, local, now, marks, places)._replace(colour=shown.colour_of(each.class_type_id))
+        by_day.setdefault(local.date(), []).append(card)
+        following = local.date() + timedelta(days=1)
+        while rest := card.rest(each.start_time, following, zone):
+            by_day.setdefault(following, []).insert(0, rest)
+            following += timedelta(days=1)
     today = now.astimezone(zone).date()
     days = []
     for day in (week.days.first + timedelta(days=number) for number in range(7)):
@@ -184,7 +216,7 @@ def _shown(
         each.title,
         f"{local:%H:%M}",
         int((each.end_time - each.start_time).total_seconds()) // 60,
-        f"{local:%Z}" if occurs_twice else "",
+        f"{clock_time(local)} {local:%Z}" if occurs_twice else clock_time(local),
         each.room,
         each.instructor,
         *places,
@@ -220,8 +252,10 @@ async def show_week(request: ConsoleRequest, week: Week) -> Answer:
         elsewhere = await storage.read_elsewhere(connection, access, place_id, week.between, teaching)
         closures = await storage.read_closures(connection, access, place_id, week.days)
         choices = await storage.read_choices(connection, access, place_id)
+        class_types = await storage.class_type_ids(connection, access)
     classes = found[:MAX_CLASSES]
-    resources = resources_of(classes, choices.rooms, choices.instructors if own is None else ())
+    resources = resources_of(classes, choices.rooms, choices.instructors if own is None else (), class_types)
+    starting = [each for each in classes if each.start_time >= week.between[0]]
     days = shown_days(week, classes, elsewhere, closures, resources)
     return request.render(
         "schedule/week.html",
@@ -229,9 +263,11 @@ async def show_week(request: ConsoleRequest, week: Week) -> Answer:
         views=VIEWS,
         days=days,
         resources=resources,
-        count=len(classes),
-        booked=sum(each.booked_count for each in classes if each.status == "scheduled"),
-        waiting=sum(each.waitlist_count for each in classes if each.status == "scheduled"),
+        hours=hours_of_day(),
+        now=clock.now().astimezone(week.zone),
+        count=len(starting),
+        booked=sum(each.booked_count for each in starting if each.status == "scheduled"),
+        waiting=sum(each.waitlist_count for each in starting if each.status == "scheduled"),
         is_cut=len(found) > MAX_CLASSES,
         is_this_week=any(day.is_today for day in days),
     )

@@ -11,7 +11,6 @@ from typing import Any
 
 from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.paging import AFTER
-from studiogate.console.framework.posted import MAX_FILE
 from studiogate.console.set_up.import_preview import ImportToRun, run_import
 from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.csv_import.mapping import WrongMappingError
@@ -22,10 +21,11 @@ from studiogate.flows.forms.upload import room_refusal
 from studiogate.storage import import_files
 from studiogate.storage.db.own_loop import WORK
 from studiogate.storage.import_files import CHANGES, OTHERS, ImportFile, Owner, State
-from studiogate.storage.upload_folder import DiskFullError, UploadFolder
+from studiogate.storage.upload_store import FilesUnavailableError, UploadStore
 from studiogate.web.response import Answer
 
 IMPORT = "/console/import"
+MAX_FILE = 1 << 30
 STUDIO_FILE = "studio"
 DONE = "done"
 GONE = Refusal(Code.VALIDATION_ERROR, faults=[Fault(("file",), "gone", "The file is no longer kept. Choose it again.")])
@@ -35,10 +35,10 @@ PRESETS = [(each, each.capitalize()) for each in sorted(preset_names(), key=lamb
 
 @page("/import", Permission.IMPORT)
 async def show(request: ConsoleRequest) -> Answer:
-    return request.render("set_up/import.html", kinds=list(KINDS), presets=PRESETS, megabytes=MAX_FILE >> 20)
+    return request.render("set_up/import.html", kinds=list(KINDS), presets=PRESETS, max_bytes=MAX_FILE)
 
 
-@action("/import/preview", Permission.IMPORT, takes_file=True)
+@action("/import/preview", Permission.IMPORT, max_file=MAX_FILE)
 async def preview(request: ConsoleRequest) -> Answer:
     wanted, file = _wanted(request.form), request.posted.file
     if file is None or not file.content.tell():
@@ -48,12 +48,12 @@ async def preview(request: ConsoleRequest) -> Answer:
     read_as = {name: request.form[name] for name in ("kind", "mapping", "dates") if name in request.form}
     wanted = wanted._replace(name=file.name[:200])
     state = {"name": wanted.name, **read_as, "apply": False, "step": "waiting"}
-    full = room_refusal(request.runtime.settings)
+    full = room_refusal(request.runtime.uploads, request.runtime.settings)
     if full is not None:
         return request.refused(full, IMPORT)
     try:
         kept = await asyncio.to_thread(import_files.keep, _folder(request), _owner(request), file.content, state)
-    except DiskFullError:
+    except FilesUnavailableError:
         return request.refused(Refusal(Code.STORAGE_UNAVAILABLE), IMPORT)
     await _submit(request, kept, wanted)
     return request.redirect(f"{IMPORT}/{kept.token}")
@@ -118,8 +118,8 @@ async def _submit(request: ConsoleRequest, kept: ImportFile, wanted: ImportToRun
     WORK.submit(access.studio_id, lambda: run_import(dsn, access, kept, locked, wanted))
 
 
-def _folder(request: ConsoleRequest) -> UploadFolder:
-    return UploadFolder(request.runtime.settings.data_dir)
+def _folder(request: ConsoleRequest) -> UploadStore:
+    return request.runtime.uploads
 
 
 def _owner(request: ConsoleRequest) -> Owner:

@@ -72,21 +72,22 @@ async function answerOf(send) {
   return answer;
 }
 
-async function sent(form, button) {
-  const body = new URLSearchParams(new FormData(form, button));
+async function sent(form, given) {
+  const body = new URLSearchParams(new FormData(form));
+  for (const [name, value] of Object.entries(given)) body.set(name, value);
   const answer = await answerOf(() => fetch(form.action, { method: "POST", body, headers: asPart }));
-  if (answer.status === 401) sendPlainly(form, button);
+  if (answer.status === 401) sendPlainly(form, given);
   if (answer.headers.has("hx-refresh")) location.reload();
   return answer;
 }
 
 // The session has ended: a plain form leads to the page to sign in, which then sends it.
-function sendPlainly(form, button) {
-  if (button?.name) form.append(Object.assign(document.createElement("input"), { type: "hidden", name: button.name, value: button.value }));
+function sendPlainly(form, given) {
+  for (const [name, value] of Object.entries(given)) form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
   form.submit();
 }
 
-async function mark(form, button) {
+async function mark(form, value) {
   const row = form.closest(".seat");
   if (marking.has(row.id)) return;
   marking.add(row.id);
@@ -94,9 +95,10 @@ async function mark(form, button) {
   // Who finds people by name looks at the field, not at the row, which may be out of sight.
   const field = document.activeElement?.matches("[data-find]") && document.activeElement;
   try {
-    const answer = await sent(form, button);
+    const answer = await sent(form, { mark: value });
     const html = await answer.text();
-    if (answer.ok) replaceRow(row, parsed(html), field);
+    if (answer.ok) replaceRow(row, parsed(html));
+    else if (answer.headers.get("x-refusal") === "check_in_stopped") stop(row, field);
     else refuse(form, html);
   } catch {
     refuse(form, GONE);
@@ -107,7 +109,14 @@ async function mark(form, button) {
   }
 }
 
-function replaceRow(row, content, field) {
+// Something has to be settled first: a drawer over the roster says what, for the person who is selected again.
+function stop(row, field) {
+  say(`${row.dataset.name}: something is open before the check-in.`);
+  select(byId(row.id), { focus: !field });
+  openDrawer(`${row.querySelector("[data-mark]").action.replace(/attendance$/, "check-in")}`);
+}
+
+function replaceRow(row, content) {
   const fresh = content.querySelector(".seat");
   const counts = content.querySelector("#counts");
   const current = byId(row.id);
@@ -120,7 +129,7 @@ function replaceRow(row, content, field) {
     if (place) (controlAt(place) ?? fresh).focus({ preventScroll: true });
   }
   if (counts) byId("counts")?.replaceWith(counts);
-  if (field) show("[data-marked]", content.querySelector("[data-done]").textContent);
+  say(content.querySelector("[data-done]").textContent);
 }
 
 // Show a text in a live region of the field; a text that is there already is not read aloud again.
@@ -129,18 +138,22 @@ function show(region, text) {
   if (shown && shown.textContent !== text) shown.textContent = text;
 }
 
+const say = (text) => show("[data-marked]", text);
+
 function refuse(form, html) {
   const slot = form.querySelector("[data-refusal]");
   if (slot) slot.replaceChildren(parsed(html));
 }
 
-async function promote(form, button) {
+async function promote(form) {
   if (form.dataset.busy !== undefined) return;
   form.dataset.busy = "";
   try {
-    const answer = await sent(form, button);
-    if (answer.ok) await refresh();
-    else refuse(form, await answer.text());
+    const answer = await sent(form, {});
+    if (answer.ok) {
+      await refresh();
+      say(`${form.closest("[data-name]").dataset.name} is promoted.`);
+    } else refuse(form, await answer.text());
   } catch {
     refuse(form, GONE);
   } finally {
@@ -154,20 +167,40 @@ document.addEventListener("submit", (event) => {
   if (!send) return;
   event.preventDefault();
   event.stopPropagation();
-  send(form, event.submitter);
+  if (pressedTwice) say(`${form.closest("[data-name]").dataset.name} is marked already.`);
+  else send(form, event.submitter?.value);
 }, { capture: true });
 
+// The second click of a double click must not take back what the first one did.
+let pressedTwice = false;
+document.addEventListener("click", (event) => { pressedTwice = event.detail > 1; }, { capture: true });
+
+// Keys send a mark also where there is no button for it: the answer says why it is not possible.
 function press(row, value) {
-  const button = row?.querySelector(`[data-mark] button[name="mark"][value="${value}"]`);
-  if (!button) return false;
-  button.form.requestSubmit(button);
-  return true;
+  const form = row?.querySelector("[data-mark]");
+  if (!form) say("Choose a person with the arrow keys first.");
+  else if (!marking.has(row.id)) mark(form, value);
+}
+
+const STATES = { checked_in: "checked in", no_show: "marked as no-show", confirmed: "not marked yet" };
+const already = (row) => say(`${row.dataset.name} is ${STATES[row.dataset.status]}.`);
+
+function markAbsent(row) {
+  if (row && row.dataset.status !== "confirmed") already(row);
+  else press(row, "no_show");
+}
+
+// Whoever was marked as absent by mistake was here.
+function undo(row) {
+  if (row?.dataset.status === "confirmed") already(row);
+  else press(row, row?.dataset.status === "no_show" ? "checked_in" : "confirmed");
 }
 
 // Check in the row and go on to the next person; a row that is done only leads on.
 function checkIn(row, options) {
   if (!row) return;
   if (isOpen(row)) press(row, "checked_in");
+  else if (!marking.has(row.id)) already(row);
   const next = nextOpen(row);
   if (next) select(next, options);
 }
@@ -188,7 +221,7 @@ function filter(text) {
 
 function find(text) {
   filter(text);
-  show("[data-marked]", "");
+  say("");
   select(rows().find(isOpen) ?? rows()[0], { focus: false });
 }
 
@@ -223,10 +256,12 @@ const KEYS = {
   ArrowDown: () => move(1),
   ArrowUp: () => move(-1),
   Enter: () => checkIn(byId(selected)),
-  n: () => press(byId(selected), "no_show"),
-  u: () => press(byId(selected), "confirmed"),
+  n: () => markAbsent(byId(selected)),
+  u: () => undo(byId(selected)),
   w: () => { const link = document.querySelector("[data-walk-in]"); if (link) openDrawer(link.href); },
   "/": () => byId("find")?.focus(),
+  ArrowLeft: () => document.querySelector("[data-class-link][aria-label$=before]")?.click(),
+  ArrowRight: () => document.querySelector("[data-class-link][aria-label$=after]")?.click(),
 };
 
 document.addEventListener("keydown", (event) => {
@@ -339,7 +374,7 @@ async function open(url) {
 }
 
 document.addEventListener("click", (event) => {
-  const card = event.target.closest("a.class-card");
+  const card = event.target.closest("a.class-card, a[data-class-link]");
   const plain = event.button === 0 && isPlain(event) && !event.shiftKey;
   if (!card || !plain || isPhone.matches) return;
   event.preventDefault();

@@ -1,5 +1,7 @@
 // A form is sent once: a second press while the answer is awaited does nothing. The server checks that too.
 
+import { say } from "./toasts.js";
+
 function newToken() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
 }
@@ -33,5 +35,21 @@ document.addEventListener("htmx:afterRequest", (event) => {
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
-  if (button) navigator.clipboard?.writeText(button.dataset.copy);
+  if (button) navigator.clipboard?.writeText(button.dataset.copy).then(() => say("Copied."));
+});
+// A file that is too large is refused before it is sent: the server would end the connection while it arrives.
+document.addEventListener("change", ({ target }) => {
+  const most = Number(target.dataset?.maxBytes), file = target.files?.[0];
+  if (!most) return;
+  const text = `This file has ${(file?.size / 2 ** 20).toFixed(1)} MB. Choose one of at most ${most / 2 ** 20} MB.`;
+  target.setCustomValidity(file?.size > most ? text : "");
+  target.reportValidity();
+});
+// A day or location that is chosen in the top bar opens at once. One that is typed opens with Enter: each key would be a day.
+const pickerOf = (event) => event.target.closest?.("[data-date-picker]");
+document.addEventListener("keydown", (event) => { if (pickerOf(event)) pickerOf(event).dataset.typed = ""; });
+document.addEventListener("pointerdown", (event) => { delete pickerOf(event)?.dataset.typed; });
+document.addEventListener("change", (event) => {
+  const form = pickerOf(event);
+  if ((form?.dataset.typed === undefined || event.target.matches("select")) && form?.checkValidity()) form.requestSubmit();
 });

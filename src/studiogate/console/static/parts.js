@@ -3,7 +3,7 @@
 import { isUnsaved } from "./unsaved.js";
 
 const PARTS = [
-  "classes", "class-back", "class-title", "class-actions", "counts", "roster", "waitlist", "just-now", "spots", "history",
+  "classes", "class-back", "class-around", "class-title", "class-actions", "counts", "roster", "waitlist", "just-now", "spots", "history",
   "class-details", "class-forms", "class-rules",
 ];
 const TOKENS = "input[name=csrf], input[name=idempotency]";

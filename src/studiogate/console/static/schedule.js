@@ -3,7 +3,8 @@
 
 import { openDrawer } from "./drawers.js";
 
-const WIDE = "(min-width: 60rem)";
+const WIDE = "(min-width: 45rem)";
+const MINUTES = 60; // of a class that begins where somebody clicks
 const VIEWS = { time: "timeGridWeek", rooms: "resourceTimelineWeek", instructors: "resourceTimelineWeek" };
 const week = document.getElementById("week");
 const calendar = document.getElementById("calendar");
@@ -28,6 +29,14 @@ function resources(view) {
   return [...rows, { id: "", title: view === "rooms" ? "No room" : "No instructor" }];
 }
 
+// The rest of a class after midnight has a card in the list of days. The calendar continues it by itself, unless it began
+// in the week before.
+function cardsOfCalendar() {
+  const whole = [...week.querySelectorAll(".k:not(.rest)")];
+  const known = new Set(whole.map((card) => card.firstElementChild.pathname));
+  return whole.concat([...week.querySelectorAll(".day:first-child .k.rest")].filter((card) => !known.has(card.firstElementChild.pathname)));
+}
+
 // Times are those of the location's clocks, as the list shows them. They are kept as if they were UTC, so that the
 // browser's own time zone does not matter.
 function startOf(card) {
@@ -49,12 +58,16 @@ function eventOf(card, view, rows) {
   };
 }
 
-function hours(cards) {
+const minutesOf = (clock) => clock.split(":").reduce((hour, minute) => hour * 60 + Number(minute), 0);
+
+// The hours of all classes, and the present one. A class that goes on after midnight needs the whole day.
+function hours(cards, now) {
   let first = 7 * 60, last = 20 * 60;
-  for (const card of cards) {
-    const [hour, minute] = card.dataset.t.split(":").map(Number);
-    first = Math.min(first, hour * 60);
-    last = Math.max(last, Math.min(24 * 60, hour * 60 + minute + Number(card.dataset.m)));
+  const spans = cards.map((card) => [minutesOf(card.dataset.t), minutesOf(card.dataset.t) + Number(card.dataset.m)]);
+  if (now !== undefined) spans.push([Math.max(0, now - 60), Math.min(24 * 60, now + 60)]);
+  for (const [start, end] of spans) {
+    first = Math.min(first, end > 24 * 60 ? 0 : start);
+    last = Math.max(last, Math.min(24 * 60, end));
   }
   return [`${pad(Math.floor(first / 60))}:00`, `${pad(Math.ceil(last / 60))}:00`];
 }
@@ -79,15 +92,36 @@ function moved(info, view) {
   ask(`/console/schedule/classes/${info.event.id}/move`, fields, info.revert);
 }
 
-function selected(info, view, made) {
-  const fields = { location: week.dataset.location, week: week.dataset.monday, date: info.startStr.slice(0, 10) };
-  if (view === "time") {
-    fields.start = info.startStr.slice(11, 16);
-    fields.minutes = (Date.parse(`${info.endStr}Z`) - Date.parse(`${info.startStr}Z`)) / 60000;
-  }
-  if (info.resource) fields[field[view]] = info.resource.id;
-  ask("/console/schedule/classes/new", fields, () => made.unselect());
+function begin(start, minutes, resource, view, undo) {
+  const fields = { location: week.dataset.location, week: week.dataset.monday, date: start.slice(0, 10) };
+  if (view === "time") Object.assign(fields, { start: start.slice(11, 16), minutes });
+  if (resource) fields[field[view]] = resource.id;
+  ask("/console/schedule/classes/new", fields, undo);
 }
+
+function selected(info, view, made) {
+  const minutes = (Date.parse(`${info.endStr}Z`) - Date.parse(`${info.startStr}Z`)) / 60000;
+  begin(info.startStr, minutes, info.resource, view, () => made.unselect());
+}
+
+// The line of the present time, by the location's clocks: those of the server when the page was made, and what has
+// passed since.
+function showNow(slotMin, slotMax) {
+  const column = [...calendar.querySelectorAll(".ec-time-grid .ec-body .ec-day")][todayIndex()];
+  if (!column) return;
+  const line = document.createElement("div"), from = minutesOf(slotMin), until = minutesOf(slotMax);
+  line.className = "now-line";
+  const place = () => {
+    const minutes = minutesOf(week.dataset.now) + performance.now() / 60000;
+    line.hidden = minutes > until;
+    line.style.top = `${(100 * (minutes - from)) / (until - from)}%`;
+  };
+  place();
+  column.append(line);
+  setInterval(place, 30000);
+}
+
+const todayIndex = () => [...week.querySelectorAll(".day")].findIndex((day) => day.classList.contains("today"));
 
 // The head of a day says whether it is closed, or its clocks are changed, as the list does.
 function headOf(date) {
@@ -106,6 +140,7 @@ function contentOf(card, view) {
   if (view !== "time") small.textContent = view === "rooms" ? instructor.join(" · ") : room;
   box.className = card.className;
   link.draggable = false;
+  for (const clash of link.querySelectorAll("em.x")) clash.title = clash.textContent;
   box.append(link);
   return { domNodes: [box] };
 }
@@ -119,8 +154,10 @@ calendar?.addEventListener("click", (event) => {
 }, { capture: true });
 
 function create() {
-  const view = week.dataset.view, rows = resources(view), cards = [...week.querySelectorAll(".k")];
-  const [slotMinTime, slotMaxTime] = hours(cards);
+  const view = week.dataset.view, rows = resources(view), cards = cardsOfCalendar();
+  const now = todayIndex() < 0 ? undefined : minutesOf(week.dataset.now);
+  const [slotMinTime, slotMaxTime] = hours(cards, now);
+  const opensAt = Math.max(0, now === undefined ? 6 * 60 : Math.floor(now) - 60);
   const editable = week.dataset.editable !== undefined;
   const today = week.querySelector(".day.today")?.dataset.date;
   const made = EventCalendar.create(calendar, {
@@ -133,19 +170,23 @@ function create() {
     allDaySlot: false,
     slotMinTime: view === "time" ? slotMinTime : "00:00",
     slotMaxTime: view === "time" ? slotMaxTime : "24:00",
+    slotLabelFormat: (time) => week.dataset.hours.split(",")[time.getHours()],
+    scrollTime: `${pad(Math.floor(opensAt / 60))}:${pad(opensAt % 60)}`,
+    height: "var(--height)",
     slotHeight: 40,
     slotEventOverlap: false,
     dayHeaderFormat: headOf,
     highlightedDates: today ? [today] : [],
-    nowIndicator: false,
     events: cards.map((card) => eventOf(card, view, rows)),
     resources: rows,
     selectable: editable,
     eventContent: (info) => contentOf(info.event.extendedProps.card, view),
     eventDrop: (info) => moved(info, view),
     eventResize: (info) => moved(info, view),
+    dateClick: (info) => { if (editable) begin(info.dateStr, MINUTES, info.resource, view, () => {}); },
     select: (info) => selected(info, view, made),
   });
+  if (view === "time") showNow(slotMinTime, slotMaxTime);
   return made;
 }
 
@@ -164,6 +205,7 @@ async function show() {
     load(calendar.dataset.script, document.createElement("script")),
   ]);
   calendar.hidden = false;
+  calendar.style.setProperty("--top", `${calendar.getBoundingClientRect().top + scrollY}px`);
   create();
   simplify();
   week.hidden = true;

@@ -71,8 +71,9 @@ function ask(event, part, sent, again) {
 
 const openDrawer = () => document.querySelector("#drawer[open]");
 
-// A link, unless it opens a window or a program of its own, or carries what was typed along (data-keeps-typed).
-const STAYS = "[data-palette-open], [target], [download], [href^='#']";
+// A link, unless it opens a window or a program of its own, ticks boxes of its form (data-scopes), or carries what was
+// typed along (data-keeps-typed).
+const STAYS = "[data-palette-open], [data-scopes], [target], [download], [href^='#']";
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");

@@ -5,6 +5,7 @@
   ``promotion_grace_minutes`` ago (0 disables this grace). ``late`` remains true: it describes the time, ``graced`` the
   consequence. Promotion is checked first and uses no free late cancel, so the count must exclude cancellations that
   were graced for a promotion.
+- Staff cancel by the policy, as the member would, or for the studio.
 - Cancellations by the studio, a cancelled class and leaving the waitlist are never late and never cost anything.
 - Neither a partner nor staff can cancel a checked-in or no-show booking (``invalid_transition``); the check-in has to
   be undone first. Cancelling a class before its start does this implicitly, so it cancels every live booking. Once the
@@ -13,9 +14,10 @@
 - A credit is returned or forfeited only if one was taken and the membership (still) counts credits.
 - A late cancellation that costs neither a fee nor a credit is still ``late``."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from studiogate.domain.bookings import states
@@ -37,10 +39,13 @@ class CancellationType(StrEnum):
     WAITLIST_LEFT = "waitlist_left"
 
 
+CANCELLED_BY_MEMBER = (CancellationType.STANDARD, CancellationType.LATE, CancellationType.GRACED)
+
+
 class CancellationCause(StrEnum):
-    """What cancels a booking: a partner, staff, a move to another class, its class being cancelled, or the waitlist's
-    expiry at the start. ``by`` is the value of ``cancelled_by`` on the receipt. The type of a partner's cancellation
-    depends on its time."""
+    """What cancels a booking: a partner, staff by the policy, the studio, a move to another class, its class being
+    cancelled, or the waitlist's expiry at the start. ``by`` is the value of ``cancelled_by`` on the receipt. Without a
+    ``type``, that depends on the time."""
 
     _value_: str
     by: str
@@ -52,12 +57,16 @@ class CancellationCause(StrEnum):
         return cause
 
     PARTNER = "partner", "partner_api", None
+    POLICY = "policy", "studio", None
     STUDIO = "studio", "studio", CancellationType.STUDIO
     MOVED = "moved", "studio", CancellationType.MOVED
     CLASS_CANCELLED = "class_cancelled", "studio", CancellationType.CLASS_CANCELLED
     WAITLIST_EXPIRED = "waitlist_expired", "system", CancellationType.WAITLIST_LEFT
 
 
+_UNDOABLE = frozenset(
+    {CancellationType.STANDARD, CancellationType.LATE, CancellationType.GRACED, CancellationType.STUDIO}
+)
 _FEE_ACTIONS = frozenset({LateAction.FEE, LateAction.FEE_AND_FORFEIT})
 _FORFEIT_ACTIONS = frozenset({LateAction.FORFEIT_CREDIT, LateAction.FEE_AND_FORFEIT})
 
@@ -152,11 +161,24 @@ class Receipt(NamedTuple):
 
 
 PREVIEW = Receipt()
+ReceiptJson: TypeAlias = Mapping[str, Any]  # as partners read it
+
+# What staff cancelled by mistake can be undone for this long, in minutes. What was kept with the booking, such as its
+# seat, may be gone sooner.
+UNDO_MINUTES = 15
+
+
+def undo_refusal(receipt: ReceiptJson, now: datetime) -> Refusal | None:
+    """Return why staff cannot undo a cancellation, or None: it must be their own, of one seat, and a recent one."""
+    is_own = receipt["cancelled_by"] == "studio" and receipt["cancellation_type"] in _UNDOABLE
+    if is_own and now - datetime.fromisoformat(receipt["cancelled_at"]) <= timedelta(minutes=UNDO_MINUTES):
+        return None
+    return Refusal(Code.INVALID_TRANSITION, {"from": str(BookingStatus.CANCELLED), "to": str(BookingStatus.CONFIRMED)})
 
 
 def receipt_json(
     booking: BookingFacts, cancellation: Cancellation, receipt: Receipt = PREVIEW, *, promoted: bool = False
-) -> dict[str, Any]:
+) -> ReceiptJson:
     """Return the receipt of a cancellation, or its preview, which has no id, ``cancelled_at`` or purchase."""
     done, fee = receipt.id is not None, cancellation.fee
     return {

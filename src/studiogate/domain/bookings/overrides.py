@@ -20,12 +20,7 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 
 # Nothing that the member has pays for the class.
 ENTITLEMENT = frozenset(
-    {
-        Code.NO_ACTIVE_MEMBERSHIP,
-        Code.MEMBERSHIP_PAUSED,
-        Code.MEMBERSHIP_NOT_VALID_FOR_CLASS,
-        Code.INSUFFICIENT_CREDITS,
-    }
+    {Code.NO_ACTIVE_MEMBERSHIP, Code.MEMBERSHIP_PAUSED, Code.MEMBERSHIP_NOT_VALID_FOR_CLASS, Code.INSUFFICIENT_CREDITS}
 )
 OVERRIDABLE = ENTITLEMENT | {
     Code.CLASS_NOT_BOOKABLE,

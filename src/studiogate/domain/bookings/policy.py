@@ -29,6 +29,15 @@ class WaitlistMode(StrEnum):
     OFF = "off"
 
 
+class CheckInStop(StrEnum):
+    """What has to be settled, or overridden with a reason, before a check-in."""
+
+    NONE = "none"
+    WAIVER = "waiver"
+    FEE = "fee"
+    WAIVER_AND_FEE = "waiver_and_fee"
+
+
 @dataclass(frozen=True, slots=True)
 class LateFee:
     amount: str
@@ -38,7 +47,8 @@ class LateFee:
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The members of the contract's policy table. Resolved once, then frozen on the booking and in its receipt.
-    ``late_fee_currency`` None means the studio's currency; ``in_currency`` fills it in before a policy is frozen."""
+    ``late_fee_currency`` None means the studio's currency; ``in_currency`` fills it in before a policy is frozen.
+    ``check_in_stop`` is about the front desk only: it is never frozen, and partners do not see it."""
 
     require_entitlement: bool = True
     booking_opens_minutes_before: int | None = None
@@ -56,6 +66,7 @@ class Policy:
     max_bookings_per_day: int | None = None
     allow_overlapping: bool = False
     waiver_form_id: UUID | None = None
+    check_in_stop: CheckInStop = CheckInStop.WAIVER_AND_FEE
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Policy":
@@ -104,8 +115,9 @@ class Policy:
 
 
 POLICY_MEMBERS = tuple(field.name for field in fields(Policy))
+FROZEN_MEMBERS = tuple(name for name in POLICY_MEMBERS if name != "check_in_stop")
 
-_READERS = {"late_action": LateAction, "waitlist_mode": WaitlistMode}
+_READERS = {"late_action": LateAction, "waitlist_mode": WaitlistMode, "check_in_stop": CheckInStop}
 
 
 def _read(name: str, value: Any) -> Any:
@@ -116,8 +128,9 @@ def _read(name: str, value: Any) -> Any:
 
 @lru_cache(maxsize=1000)
 def _serialized_once(policy: Policy) -> Mapping[str, object]:
-    """Return a policy as JSON members. Cached: many bookings share a policy, and each of their receipts contains it."""
-    members = ((name, getattr(policy, name)) for name in POLICY_MEMBERS)
+    """Return what is frozen of a policy as JSON members. Cached: many bookings share a policy, and each of their
+    receipts contains it."""
+    members = ((name, getattr(policy, name)) for name in FROZEN_MEMBERS)
     return {name: str(value) if isinstance(value, UUID | StrEnum) else value for name, value in members}
 
 
@@ -197,4 +210,5 @@ _CHECKS: Mapping[str, Check] = {
     "max_bookings_per_day": _or_null(_count),
     "allow_overlapping": boolean,
     "waiver_form_id": _or_null(lambda value: None if parse_id(value) else "must be a uuid"),
+    "check_in_stop": one_of(CheckInStop),
 }

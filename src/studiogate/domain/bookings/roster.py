@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.bookings.eligibility import waiver_is_missing
-from studiogate.domain.bookings.policy import Policy
+from studiogate.domain.bookings.policy import CheckInStop, Policy
 
 
 class RosterWarning(StrEnum):
@@ -49,6 +49,16 @@ def roster_warnings(attendee: Attendee, policy: Policy, day: date) -> tuple[Rost
         RosterWarning.BIRTHDAY: attendee.birth_date is not None and is_birthday(attendee.birth_date, day),
     }
     return tuple(warning for warning in RosterWarning if found[warning])
+
+
+def check_in_stops(attendee: Attendee, policy: Policy, *, sees_fees: bool) -> tuple[RosterWarning, ...]:
+    """Return what has to be settled before a check-in by the policy. Who may not see fees is not stopped by one."""
+    stops = {
+        RosterWarning.WAIVER_MISSING: policy.check_in_stop in (CheckInStop.WAIVER, CheckInStop.WAIVER_AND_FEE),
+        RosterWarning.FEE_OPEN: sees_fees and policy.check_in_stop in (CheckInStop.FEE, CheckInStop.WAIVER_AND_FEE),
+    }
+    found = roster_warnings(attendee, policy, date.min)
+    return tuple(warning for warning in found if stops.get(warning, False))
 
 
 def is_birthday(birth_date: date, day: date) -> bool:

@@ -108,12 +108,7 @@ SCHEDULE = Kind(
     ),
     required=("title", "start_time", "end_time", "capacity"),
     references=MappingProxyType(
-        {
-            "class_type": "class_type_id",
-            "location": "location_id",
-            "room": "room_id",
-            "instructor": "instructor_id",
-        }
+        {"class_type": "class_type_id", "location": "location_id", "room": "room_id", "instructor": "instructor_id"}
     ),
 )
 # The fields of a product that belong to its price.
@@ -127,12 +122,7 @@ PRODUCTS = Kind(
     required=("key", "name", "product_type"),
 )
 LEADS = Kind(
-    "leads",
-    "lead",
-    "leads",
-    _fields(people.LEADS.fields, "staff_notes", text="name"),
-    key="email",
-    required=("email",),
+    "leads", "lead", "leads", _fields(people.LEADS.fields, "staff_notes", text="name"), key="email", required=("email",)
 )
 
 KINDS = MappingProxyType({kind.name: kind for kind in (MEMBERS, MEMBERSHIPS, SCHEDULE, PRODUCTS, LEADS)})

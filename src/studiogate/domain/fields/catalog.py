@@ -39,6 +39,13 @@ class PurchaseStatus(StrEnum):
     REFUNDED = "refunded"
 
 
+class PaidBy(StrEnum):
+    CASH = "cash"
+    CARD = "card"
+    TRANSFER = "transfer"
+    OTHER = "other"
+
+
 def _staff_ids(value: object, setting: Setting) -> tuple[UUID, ...]:
     return tuple(sorted({UUID(each) for each in v.identifiers(value, setting)}))
 
@@ -113,6 +120,7 @@ PURCHASES = section(
     optional("currency", v.currency, personal=False),
     optional("refunded_amount", v.amount, personal=False),
     optional("status", v.one_of(PurchaseStatus), personal=False),
+    optional("paid_by", v.one_of(PaidBy), personal=False),
     optional("location_id", v.identifier, personal=False),
     optional("booking_id", v.identifier, personal=False),
     *RECORD,

@@ -11,6 +11,7 @@ from studiogate.domain.bookings.states import MAX_CLASS, MAX_CLASS_MINUTES, Clas
 from studiogate.domain.fields import ID, NAME, RECORD, TEXT, Row, Rule, documents, optional, required, section
 from studiogate.domain.fields import readers as v
 from studiogate.domain.fields.readers import Loc, Setting, shaped, wrong
+from studiogate.domain.time_format import DateOrder, HourCycle
 
 MAX_ADDRESS, MAX_POSTAL_CODE = 200, 20
 MAX_WEEKS_AHEAD = 52
@@ -70,6 +71,8 @@ STUDIO = section(
     POLICY,
     optional("schedule_weeks_ahead", v.whole(1, MAX_WEEKS_AHEAD), WEEKS_AHEAD, personal=False),
     optional("mail_switches", documents.mail_switches, "{}", personal=False),
+    optional("hour_cycle", v.one_of(HourCycle), personal=False, help="12h or 24h; else as usual in the country."),
+    optional("date_order", v.one_of(DateOrder), personal=False, help="How dates are written; else as in the country."),
     *RECORD,
 )
 

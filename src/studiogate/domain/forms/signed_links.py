@@ -2,6 +2,7 @@
 
     link           member.expires.signature        opens one form for one member until it expires
     verification   submission.expires.signature    verifies one submission of one form until it expires
+    preview        account.expires.signature       shows one form while it is edited, until it expires
     token          issued.nonce.signature          proves that it was issued with this form's page, and when
 
 All are bound to one form of one studio by the signature alone, to keep them short. The key is the studio's secret; a
@@ -46,6 +47,11 @@ class Verification(NamedTuple):
     expires_at: datetime
 
 
+class Preview(NamedTuple):
+    account_id: UUID
+    expires_at: datetime
+
+
 def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
     return _made(secret, "link", form_id, *link)
 
@@ -68,6 +74,20 @@ def read_verification(secret: bytes, form_id: UUID, text: str, now: datetime) ->
     """Return the submission that the link in a confirmation mail verifies, or the link's problem."""
     read = _read_signed(secret, "verify", form_id, text, now)
     return read if isinstance(read, LinkProblem) else Verification(*read)
+
+
+def make_preview(secret: bytes, form_id: UUID, preview: Preview) -> str:
+    return _made(secret, "preview", form_id, *preview)
+
+
+def read_preview(secret: bytes, form_id: UUID, text: str, now: datetime) -> Preview | LinkProblem:
+    """Return who may see the form as it is edited, or the link's problem."""
+    read = _read_signed(secret, "preview", form_id, text, now)
+    return read if isinstance(read, LinkProblem) else Preview(*read)
+
+
+def preview_path(studio_slug: str, form_slug: str, token: str) -> str:
+    return f"/f/{studio_slug}/{form_slug}/preview?{urlencode({'token': token})}"
 
 
 def _made(secret: bytes, purpose: str, form_id: UUID, named: UUID, expires_at: datetime) -> str:
@@ -134,6 +154,7 @@ def open_link_secret(sealer: Sealer, studio_id: UUID, stored: bytes) -> bytes:
 
 
 LINK_LIFE = timedelta(days=7)
+PREVIEW_LIFE = timedelta(hours=24)  # longer than anybody edits without opening the builder again
 MAX_LINK_LIFE = timedelta(days=366)
 # Per member: a mail that was asked for again and again must not flood a mailbox.
 LINKS_PER_HOUR = 3

@@ -58,6 +58,9 @@ def transition_refusal(before: str, after: str, *, has_submissions: bool) -> Ref
     return Refusal(Code.INVALID_TRANSITION, {"from": before, "to": after}, "status")
 
 
+# The form was saved in the builder, or published, by somebody else meanwhile.
+DRAFT_CHANGED = Refusal(Code.INVALID_TRANSITION, {"draft": "changed"})
+
 CONFIRMATIONS_PER_HOUR = 3
 
 

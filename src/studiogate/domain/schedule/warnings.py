@@ -20,6 +20,7 @@ SHOWN = 20
 class WarningCode(StrEnum):
     ROOM_DOUBLE_BOOKED = "room_double_booked"
     INSTRUCTOR_DOUBLE_BOOKED = "instructor_double_booked"
+    NO_SEATS = "no_seats"
     LARGER_THAN_ROOM = "larger_than_room"
     ROOM_AT_OTHER_LOCATION = "room_at_other_location"
     CLOSED = "closed"
@@ -117,7 +118,9 @@ def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:
 
 
 def room_warnings(capacity: int, location_id: UUID | None, found: References) -> Iterator[ScheduleWarning]:
-    """Yield a warning if a class is larger than its room, and if the room is at another location."""
+    """Yield a warning if a class has no seats or more than its room, and if the room is at another location."""
+    if capacity == 0:
+        yield ScheduleWarning(WarningCode.NO_SEATS, "The class has no seats: nobody can book it.")
     room = found.get("room_id")
     if room is None:
         return

@@ -26,11 +26,7 @@ class Purpose(StrEnum):
 
 
 LINK_LIFE: Mapping[Purpose, timedelta] = MappingProxyType(
-    {
-        Purpose.INVITATION: timedelta(days=7),
-        Purpose.RESET: timedelta(hours=1),
-        Purpose.SIGN_IN: timedelta(hours=1),
-    }
+    {Purpose.INVITATION: timedelta(days=7), Purpose.RESET: timedelta(hours=1), Purpose.SIGN_IN: timedelta(hours=1)}
 )
 
 

@@ -63,11 +63,7 @@ def after(
 
 
 async def decide(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    held: BookingSituation,
-    cause: CancellationCause,
+    connection: Connection, access: Access, situation: ClassSituation, held: BookingSituation, cause: CancellationCause
 ) -> Cancellation | Refusal:
     policy = held.booking.policy
     late_cancels = 0

@@ -1,28 +1,33 @@
-"""Book for a member at the front desk, or move a booking to another class. Staff may override most rules with a reason
-(``domain.bookings.overrides``)."""
+"""Book for a member at the front desk, move a booking to another class, or undo a cancellation. Staff may override most
+rules with a reason (``domain.bookings.overrides``)."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
+from studiogate.domain.bookings.cancellation import CancellationCause, ReceiptJson, undo_refusal
 from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.bookings.facts import BookingRequest
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.events import EventType
+from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
-from studiogate.flows import purchases
+from studiogate.flows import memberships, purchases
 from studiogate.flows.bookings import book, promote, staff_bookings
-from studiogate.flows.changes import changing
+from studiogate.flows.bookings.staff_bookings import StaffCancellation
+from studiogate.flows.changes import changing, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
-from studiogate.storage.bookings import create, lock, read, staff
-from studiogate.storage.bookings.facts import ClassSituation
+from studiogate.storage import purchases as stored_purchases
+from studiogate.storage.bookings import create, facts, lock, read, staff
+from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 
@@ -34,6 +39,7 @@ class StaffBooking(NamedTuple):
     class_spot_id: UUID | None = None
     override: Override = NO_OVERRIDE
     check_in: bool = False
+    paid_by: UUID | None = None  # the only membership that may pay
 
     @property
     def request(self) -> BookingRequest:
@@ -68,7 +74,8 @@ async def book_for_member(
     if isinstance(booked, Booked):
         await record_new(connection, access, booked, wanted.override.reason)
         if wanted.check_in and booked.booking["status"] == BookingStatus.CONFIRMED:
-            done = await staff_bookings.mark(connection, access, UUID(booked.booking["id"]), "checked_in")
+            booking_id = UUID(booked.booking["id"])
+            done = await staff_bookings.check_in_anyway(connection, access, booking_id, wanted.override)
             return booked._replace(checked_in=done if isinstance(done, Refusal) else True)
     return booked
 
@@ -97,6 +104,9 @@ async def take_place(
         # Waiting members come first, also before somebody whom staff book.
         situation, people = await promote.promote(connection, access, situation, people)
     attempt = book.attempt_of(situation, people, wanted.member_id, wanted.request)
+    if wanted.paid_by is not None:
+        held = tuple(each for each in attempt.member.memberships if each.id == wanted.paid_by)
+        attempt = attempt._replace(member=attempt.member._replace(memberships=held))
     decision, overridden = decide_staff_booking(attempt, wanted.override, replaced and replaced.returned_to)
     if decision.refusal is not None:
         return decision.refusal
@@ -152,7 +162,7 @@ class Move(NamedTuple):
 
 
 class Moved(NamedTuple):
-    receipt: dict[str, object]
+    receipt: ReceiptJson
     booked: Booked
 
 
@@ -171,7 +181,8 @@ async def move_booking(connection: Connection, access: Access, wanted: Move) -> 
     before = await audit.snapshot(connection, access, old)
     # A member who waits for the new class may keep that booking.
     moved_to = await staff.waitlisted_booking(connection, access, wanted.class_id, member_id) or new_id()
-    receipt = await staff_bookings.cancel_for_studio(connection, access, wanted.booking_id, reason or MOVED, moved_to)
+    cancelled = StaffCancellation(wanted.booking_id, reason or MOVED, CancellationCause.MOVED, moved_to)
+    receipt = await staff_bookings.cancel_by_staff(connection, access, cancelled)
     if isinstance(receipt, Refusal):
         return receipt
     place = StaffBooking(wanted.class_id, member_id, wanted.join_waitlist, wanted.class_spot_id, wanted.override)
@@ -204,3 +215,65 @@ async def _lock(connection: Connection, access: Access, wanted: Move) -> tuple[C
     owner = await staff.member_of_booking(connection, access, wanted.booking_id)
     lock.check_owner(owner or member_id, [member_id])
     return situations[wanted.class_id], member_id
+
+
+# The reason of everything that an undone cancellation changes back.
+UNDONE = "The cancellation was undone."
+
+
+class Restored(NamedTuple):
+    booking: dict[str, Any]
+    fee_withdrawn: bool
+
+
+@staff_flow(Permission.BOOKINGS)
+async def undo_cancellation(
+    connection: Connection, access: Access, booking_id: UUID, class_spot_id: UUID | None = None
+) -> Restored | Refusal:
+    """Take back a cancellation that staff have just made: the member has a seat again, on the same membership, the fee
+    is withdrawn, a forfeited credit pays for the seat. A cancelled booking is final for partners, so there is a new
+    one, and each of the two names the other. Refused if the seat or the spot is taken."""
+    if (found := await lock.lock_class_of(connection, access, "bookings", booking_id)) is None:
+        return NOT_FOUND
+    situation, member_id = found
+    await lock.lock_members_of_classes(connection, access, [member_id], [situation.class_.id])
+    held = await facts.look_at_booking(connection, access, booking_id, situation)
+    lock.check_owner(held.booking.member_id, [member_id])
+    if isinstance(receipt := await _undoable_receipt(connection, access, held), Refusal):
+        return receipt
+    membership_id = UUID(receipt["membership_id"]) if receipt["membership_id"] else None
+    if membership_id is not None and receipt["credits_forfeited"]:
+        given = await memberships.adjust_credits(connection, access, membership_id, 1, UNDONE)
+        if isinstance(given, Refusal):
+            return given
+    replaced, override = Replaced(booking_id, new_id(), membership_id), Override(True, UNDONE)
+    place = StaffBooking(situation.class_.id, member_id, False, class_spot_id, override, paid_by=membership_id)
+    if isinstance(booked := await take_place(connection, access, situation, place, replaced), Refusal):
+        return booked
+    async with recorded(connection, access, "booking.cancel_undone", audit.Subject("booking", booking_id), UNDONE):
+        await staff.link_replacement(connection, access, booking_id, replaced.new_id)
+    await record_new(connection, access, booked, UNDONE, booking_id)
+    withdrawn = await _withdraw_fee(connection, access, receipt["late_fee"])
+    return withdrawn if isinstance(withdrawn, Refusal) else Restored(booked.booking, withdrawn)
+
+
+async def _undoable_receipt(connection: Connection, access: Access, held: BookingSituation) -> ReceiptJson | Refusal:
+    """Return the receipt of a cancellation that can be undone: one that was not undone before."""
+    text = await read.read_cancellation(connection, access, str(held.booking.id))
+    receipt: ReceiptJson | None = None if text is None else json.loads(text)
+    row = await audit.snapshot(connection, access, audit.Subject("booking", held.booking.id))
+    if receipt is None or (row and row["moved_to_booking_id"]):
+        return Refusal(Code.INVALID_TRANSITION, {"from": held.booking.status.value, "to": "confirmed"})
+    return undo_refusal(receipt, held.now) or receipt
+
+
+async def _withdraw_fee(connection: Connection, access: Access, fee: Mapping[str, str] | None) -> bool | Refusal:
+    """Waive the fee of an undone cancellation; return whether that was still to do. A paid one is refused."""
+    if fee is None:
+        return False
+    purchase_id = UUID(fee["purchase_id"])
+    found = await stored_purchases.find(connection, access, purchase_id)
+    if found.paid.status == PurchaseStatus.CANCELLED:
+        return False
+    waived = await purchases.waive_fee(connection, access, purchase_id, UNDONE)
+    return waived if isinstance(waived, Refusal) else True

@@ -6,14 +6,16 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
-from studiogate.domain.bookings.cancellation import CancellationType
+from studiogate.domain.bookings.cancellation import CancellationType, ReceiptJson
 from studiogate.domain.mails import MailKind
+from studiogate.domain.time_format import TimeFormat, time_format_of
 from studiogate.flows.mails import MailContent, rendered
 from studiogate.templating import templates_in
 
+Row: TypeAlias = Mapping[str, Any]
 _TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
 _RECEIPTS = frozenset({MailKind.CLASS_CANCELLED, MailKind.BOOKING_CANCELLED})
 
@@ -36,7 +38,36 @@ class Fact(NamedTuple):
     value: str
 
 
-def content(row: Mapping[str, Any]) -> MailContent:
+class _Written(NamedTuple):
+    """How a mail writes times: in the zone of its class and the format of its studio."""
+
+    timezone: str
+    format: TimeFormat
+
+    def short(self, instant: datetime) -> str:
+        local = self._local(instant)
+        return f"{self.format.day(local, local.year)}, {self.format.time_of_day(local)}"
+
+    def long(self, instant: datetime) -> str:
+        return f"{self._date_and_time(self._local(instant))} ({self.timezone})"
+
+    def span(self, class_: ClassText) -> str:
+        start, end = self._local(class_.start_time), self._local(class_.end_time)
+        until = self.format.time_of_day(end) if end.date() == start.date() else self._date_and_time(end)
+        return f"{self._date_and_time(start)} to {until} ({self.timezone})"
+
+    def _local(self, instant: datetime) -> datetime:
+        return instant.astimezone(ZoneInfo(self.timezone))
+
+    def _date_and_time(self, local: datetime) -> str:
+        return f"{self.format.long_date(local)}, {self.format.time_of_day(local)}"
+
+
+def _written(row: Row) -> _Written:
+    return _Written(row["timezone"], time_format_of(row["hour_cycle"], row["date_order"], row["country"]))
+
+
+def content(row: Row) -> MailContent:
     """Return what a mail says. Raises NoAddressError if it can be sent to nobody."""
     if row["email"] is None:
         raise NoAddressError
@@ -47,22 +78,21 @@ def content(row: Mapping[str, Any]) -> MailContent:
         "studio": row["studio"],
         "greeting": f"Hello {row['first_name']},",
         "headline": f"{kind.headline}.",
-        "facts": [*_class_facts(row, class_), *_receipt_facts(receipt, row["timezone"])],
+        "facts": [*_class_facts(row, class_), *_receipt_facts(receipt, _written(row))],
         "notes": _notes(kind, receipt),
     }
-    start = class_.start_time.astimezone(ZoneInfo(row["timezone"]))
     text, html = rendered(_TEMPLATES, "member", values)
-    subject = f"{kind.headline}: {class_.title}, {start:%a %d %b, %H:%M}"
+    subject = f"{kind.headline}: {class_.title}, {_written(row).short(class_.start_time)}"
     return MailContent(row["studio"], row["email"], subject, text, html)
 
 
-def _class_facts(row: Mapping[str, Any], class_: ClassText) -> list[Fact]:
+def _class_facts(row: Row, class_: ClassText) -> list[Fact]:
     """Return the facts of the class, and in a mail about a changed class also what they were before."""
-    previous: Mapping[str, Any] = json.loads(row["previous"])
+    previous: Row = json.loads(row["previous"])
     times = ("start_time", "end_time")
     before: dict[str, Any] = {name: datetime.fromisoformat(previous[name]) for name in times if previous.get(name)}
     before |= {name: row[f"old_{name}"] for name in ("location", "room", "instructor") if f"{name}_id" in previous}
-    was, zone, kind = class_._replace(**before), row["timezone"], row["kind"]
+    was, written, kind = class_._replace(**before), _written(row), row["kind"]
 
     def fact(label: str, now: str | None, then: str | None, *names: str) -> Fact:
         if kind != MailKind.CLASS_CHANGED or previous.keys().isdisjoint(names):
@@ -71,7 +101,7 @@ def _class_facts(row: Mapping[str, Any], class_: ClassText) -> list[Fact]:
 
     found = [
         Fact("Class", class_.title),
-        fact("When", _when(class_, zone), _when(was, zone), *times),
+        fact("When", written.span(class_), written.span(was), *times),
         fact("Where", _where(class_), _where(was), "location_id", "room_id"),
         fact("With", class_.instructor, was.instructor, "instructor_id"),
         Fact("Spot", row["spot"] or ""),
@@ -81,25 +111,17 @@ def _class_facts(row: Mapping[str, Any], class_: ClassText) -> list[Fact]:
     return [each for each in found if each.value]
 
 
-def _when(class_: ClassText, timezone: str) -> str:
-    zone = ZoneInfo(timezone)
-    start, end = class_.start_time.astimezone(zone), class_.end_time.astimezone(zone)
-    until = f"{end:%H:%M}" if end.date() == start.date() else f"{end:%A, %d %B %Y, %H:%M}"
-    return f"{start:%A, %d %B %Y, %H:%M} to {until} ({timezone})"
-
-
 def _where(class_: ClassText) -> str:
     return ", ".join(part for part in (class_.location, class_.room) if part)
 
 
-def _receipt_facts(receipt: Mapping[str, Any], timezone: str) -> list[Fact]:
+def _receipt_facts(receipt: ReceiptJson, written: _Written) -> list[Fact]:
     """Return what the cancellation costs and returns, as stated on its receipt."""
     if not receipt:
         return []
     found = [Fact("Receipt", str(receipt["id"]))]
     if receipt.get("cancelled_at"):
-        at = datetime.fromisoformat(receipt["cancelled_at"]).astimezone(ZoneInfo(timezone))
-        found.append(Fact("Cancelled", f"{at:%A, %d %B %Y, %H:%M} ({timezone})"))
+        found.append(Fact("Cancelled", written.long(datetime.fromisoformat(receipt["cancelled_at"]))))
     if receipt.get("cancelled_by") == "studio" and receipt.get("reason"):
         found.append(Fact("Reason", str(receipt["reason"])))
     if fee := receipt.get("late_fee"):
@@ -113,7 +135,7 @@ def _receipt_facts(receipt: Mapping[str, Any], timezone: str) -> list[Fact]:
     return found
 
 
-def _notes(kind: MailKind, receipt: Mapping[str, Any]) -> list[str]:
+def _notes(kind: MailKind, receipt: ReceiptJson) -> list[str]:
     if kind is MailKind.WAITLISTED:
         return ["We will write to you as soon as you have a place."]
     if kind not in _RECEIPTS:

@@ -1,9 +1,11 @@
 """What booking or cancelling would do now, without any effect."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.cancellation import CancellationCause, receipt_json
+from studiogate.domain.bookings.cancellation import CancellationCause, ReceiptJson, receipt_json
 from studiogate.domain.bookings.eligibility import decide_booking
 from studiogate.domain.bookings.waitlist import Promote, plan_promotions
 from studiogate.domain.json_values import json_text
@@ -39,15 +41,30 @@ async def validate_booking(connection: Connection, access: Access, wanted: book.
 
 
 async def preview_cancellation(connection: Connection, access: Access, booking_id: str) -> str | Refusal:
-    """Return the receipt that cancelling now would produce, without any effect."""
+    """Return the receipt that a partner's cancellation would produce now, without any effect."""
+    planned = await plan_cancellation(connection, access, booking_id, CancellationCause.PARTNER)
+    return planned if isinstance(planned, Refusal) else json_text(planned.receipt)
+
+
+class PlannedCancellation(NamedTuple):
+    """The receipt that a cancellation would produce, and who would be promoted into the seat."""
+
+    receipt: ReceiptJson
+    promoted: Sequence[UUID]
+
+
+async def plan_cancellation(
+    connection: Connection, access: Access, booking_id: UUID | str, cause: CancellationCause
+) -> PlannedCancellation | Refusal:
     if (found := await read.find_class_of_booking(connection, access, booking_id)) is None:
         return NOT_FOUND
     situation, member_id = found
     concerned = promote.MembersToLoad([member_id], situation.class_.available_count + 1, preview=True)
     people = await promote.load_members(connection, access, situation, concerned)
     held = await facts.look_at_booking(connection, access, booking_id, situation)
-    decided = await cancel.decide(connection, access, situation, held, CancellationCause.PARTNER)
+    decided = await cancel.decide(connection, access, situation, held, cause)
     if isinstance(decided, Refusal):
         return decided
-    promoted = cancel.promotes(cancel.plan(situation, people, held.booking, decided))
-    return json_text(receipt_json(held.booking, decided, promoted=promoted))
+    steps = cancel.plan(situation, people, held.booking, decided)
+    promoted = [each.entry.member.id for each in steps if isinstance(each.verdict, Promote)]
+    return PlannedCancellation(receipt_json(held.booking, decided, promoted=bool(promoted)), promoted)

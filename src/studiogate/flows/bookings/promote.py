@@ -169,16 +169,13 @@ def _moved(each: create.Renumbered, skipped: Mapping[UUID, str | None]) -> dict[
 
 
 def after_promotions(
-    situation: ClassSituation,
-    people: PeopleSituation,
-    promoted: list[tuple[domain_facts.WaitingEntry, Promote]],
+    situation: ClassSituation, people: PeopleSituation, promoted: list[tuple[domain_facts.WaitingEntry, Promote]]
 ) -> tuple[ClassSituation, PeopleSituation]:
     class_ = situation.class_
     seated = {entry.id for entry, _ in promoted}
     taken = {verdict.class_spot_id for _, verdict in promoted}
     class_ = class_._replace(
-        booked_count=class_.booked_count + len(promoted),
-        waitlist_count=class_.waitlist_count - len(promoted),
+        booked_count=class_.booked_count + len(promoted), waitlist_count=class_.waitlist_count - len(promoted)
     )
     waiting = tuple(entry for entry in people.waiting if entry.id not in seated)
     spots = _with_held(people.spots, taken)

@@ -29,8 +29,11 @@ from studiogate.storage.schedule import classes
 
 @dataclass(frozen=True, slots=True)
 class CancelledClass:
+    """What became of the members of a cancelled class; ``waiting`` of the cancelled bookings were on the waitlist."""
+
     bookings_cancelled: int
     credits_returned: int
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +64,21 @@ async def cancel_locked_class(connection: Connection, access: Access, situation:
     await changes.announce_first(connection, access, class_id)
     now = await classes.database_time(connection, access)
     bookings = [
-        (booking_id, member_id)
-        for booking_id, member_id, status in await staff.live_bookings(connection, access, class_id)
-        if rules.is_cancelled_with_class(status, situation.class_, now)
+        each
+        for each in await staff.live_bookings(connection, access, class_id)
+        if rules.is_cancelled_with_class(each[2], situation.class_, now)
     ]
-    members = [member_id for _, member_id in bookings]
+    members = [member_id for _, member_id, _ in bookings]
     await lock.lock_members(connection, access, class_id, members)
     returned = 0
     async with changes.changing(connection, access, EventType.CLASS_CANCELLED, class_id):
-        for booking_id, _ in bookings:
+        for booking_id, _, _ in bookings:
             returned += await cancel_with_class(
                 connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
             )
         await staff.mark_class_cancelled(connection, access, class_id)
-    return CancelledClass(len(bookings), returned)
+    waiting = sum(status == BookingStatus.WAITLISTED for _, _, status in bookings)
+    return CancelledClass(len(bookings), returned, waiting)
 
 
 async def cancel_with_class(

@@ -25,6 +25,7 @@ from studiogate.domain.forms.signed_links import (
     open_link_secret,
     problem_of,
 )
+from studiogate.domain.time_format import TimeFormat, time_format_of
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Mailbox, MailContent, rendered
 from studiogate.storage import mails
 from studiogate.storage.db.pool import Database
@@ -76,7 +77,8 @@ def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) ->
         "answers": [] if to_stranger else answered(json.loads(row["fields"]), json.loads(row["data"])),
         "verify_url": verify_url,
     }
-    values = {"mail": mail, "submitted_at": _local(row["created_at"], row["timezone"])}
+    written = time_format_of(row["hour_cycle"], row["date_order"], row["country"])
+    values = {"mail": mail, "submitted_at": _local(row["created_at"], row["timezone"], written)}
     text, html = rendered(_TEMPLATES, row["kind"], values)
     if row["kind"] == "notification":
         subject, reply_to = f"{title}: {name or email}", Mailbox(email, name or "")
@@ -108,8 +110,9 @@ def _shown(field: Mapping[str, Any], value: object) -> str:
     return ", ".join(str(labels.get(each, each)) for each in values)
 
 
-def _local(at: datetime, timezone: str) -> str:
-    return f"{at.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:%M} ({timezone})"
+def _local(at: datetime, timezone: str, written: TimeFormat) -> str:
+    local = at.astimezone(ZoneInfo(timezone))
+    return f"{written.full_date(local)}, {written.time_of_day(local)} ({timezone})"
 
 
 async def claim_links(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
@@ -135,6 +138,7 @@ def _link_content(studio_id: UUID, due: storage.DueLink, links: Links) -> MailCo
         "first_name": due.first_name,
         "url": links.origin + link_path(due.studio_slug, due.form_slug, token),
     }
-    values = {"mail": mail, "expires_at": _local(due.expires_at, due.timezone)}
+    written = time_format_of(due.hour_cycle, due.date_order, due.country)
+    values = {"mail": mail, "expires_at": _local(due.expires_at, due.timezone, written)}
     text, html = rendered(_TEMPLATES, "form_link", values)
     return MailContent(due.studio, due.email or "", f"{due.studio}: {due.form_title}", text, html)

@@ -150,3 +150,12 @@ async def decide(
         if status is SubmissionStatus.CONFIRMED and not kept.verified:
             await submissions.verify(connection, access, submission_id)
     return status
+
+
+@staff_flow(Permission.SUBMISSIONS)
+async def export_submissions(connection: Connection, access: Access, form_id: UUID) -> bool | Refusal:
+    """Record that the submissions of a form were taken out."""
+    if await submissions.find_form(connection, access, form_id) is None:
+        return NOT_FOUND
+    await record(connection, access, "form.export", "form", form_id)
+    return True

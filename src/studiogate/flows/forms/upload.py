@@ -15,7 +15,7 @@ from studiogate.settings import Settings
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit
 from studiogate.storage.forms import uploads as storage
-from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+from studiogate.storage.upload_store import IncomingFile, UploadStore
 
 DISK_IS_FULL = Refusal(Code.STORAGE_UNAVAILABLE)
 FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
@@ -66,13 +66,13 @@ async def judge(form: FormForUpload, field_key: str, filename: str, file: Incomi
     if not accepted(field.get("accept"), content.type):
         return faulty(Fault(FILE, "file_type", "The field does not take files of this type"))
     name = plain_filename(filename)
-    return storage.NewUpload(form.form_id, field_key, name, content.type, file.size, file.sha256, file.name)
+    stored_as = (file.name, file.store.place)
+    return storage.NewUpload(form.form_id, field_key, name, content.type, file.size, file.sha256, *stored_as)
 
 
-def room_refusal(settings: Settings) -> Refusal | None:
+def room_refusal(store: UploadStore, settings: Settings) -> Refusal | None:
     """Refuse uploads while the disk is nearly full: the database needs what is left."""
-    has_room = UploadFolder(settings.data_dir).has_room(settings.upload_min_free_disk)
-    return None if has_room else DISK_IS_FULL
+    return None if store.has_room(settings.upload_min_free_disk) else DISK_IS_FULL
 
 
 def quota_of(settings: Settings) -> UploadQuota:
@@ -89,7 +89,7 @@ async def record(
     return quota.refusal(usage, upload.size) or await storage.insert_upload(connection, access, upload)
 
 
-async def discard(database: Database, access: Access, folder: UploadFolder, ids: list[str]) -> None:
+async def discard(database: Database, access: Access, folder: UploadStore, ids: list[str]) -> None:
     """Remove files that came with a form which was refused. The row goes first: a file without a row is not used."""
     async with database.transaction() as connection:
         names = await storage.discard_uploads(connection, access, ids)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+import structlog
+
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import ATTENDABLE
 from studiogate.domain.erasure import redacted, redacted_event
@@ -18,6 +20,7 @@ from studiogate.domain.memberships import cancelled_now
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import staff_bookings
+from studiogate.flows.bookings.staff_bookings import StaffCancellation
 from studiogate.flows.changes import changing, recorded
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import erasure as storage
@@ -26,7 +29,9 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.people import PersonRows
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import FAILURES, UploadStore
+
+log = structlog.get_logger()
 
 
 class Erased(NamedTuple):
@@ -58,7 +63,7 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
     # One event per membership, with the credits that its cancelled bookings return.
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *live):
         for booking in ahead:
-            outcome = await staff_bookings.cancel_for_studio(connection, access, booking.id, None)
+            outcome = await staff_bookings.cancel_by_staff(connection, access, StaffCancellation(booking.id))
             if isinstance(outcome, Refusal):
                 raise AssertionError(f"the studio can cancel a booking that lies ahead: {outcome.code}")
         for membership_id in live:
@@ -110,16 +115,22 @@ def _answer(body: bytes, ids: set[str]) -> bytes:
     return body if replaced == kept else json_text(replaced).encode()
 
 
-async def remove_files(connection: Connection, access: Access, folder: UploadFolder, names: Sequence[str]) -> int:
-    """Remove files of an erased person from this machine's disk, and the rows that ask for it; return how many."""
-    gone = await remove_from_disk(access, folder, names)
+async def remove_files(connection: Connection, access: Access, folder: UploadStore, names: Sequence[str]) -> int:
+    """Remove files of an erased person, and the rows that ask for it; return how many. The person is erased by now:
+    files that cannot be removed yet are left to housekeeping, which reports them."""
+    gone = []
+    try:
+        for name in names:
+            gone += await remove_from_disk(access, folder, [name])
+    except FAILURES as error:
+        log.warning("a file that was erased cannot be removed yet", problem=str(error))
     async with transaction_on(connection):
         await storage.forget_removed_files(connection, access, gone)
     return len(gone)
 
 
-async def remove_from_disk(access: Access, folder: UploadFolder, names: Sequence[str]) -> list[str]:
-    """Remove those of the files that this machine has, and return their names."""
+async def remove_from_disk(access: Access, folder: UploadStore, names: Sequence[str]) -> list[str]:
+    """Remove those of the files that are here, and return their names."""
     gone = []
     for name in names:
         if await asyncio.to_thread(folder.has, access.studio_id, name):

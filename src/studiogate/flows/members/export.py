@@ -15,7 +15,7 @@ from studiogate.flows.changes import record
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import members, person_export
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_store import UploadStore
 
 MAX_FILE_NAME = 80
 _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
@@ -32,24 +32,34 @@ async def export(connection: Connection, access: Access, member_id: UUID) -> per
     return await person_export.read_person(connection, access, member_id, kept.profile["email"])
 
 
+@staff_flow(Permission.MEMBERS)
+async def export_list(connection: Connection, access: Access) -> Refusal | None:
+    """Record that the list of members is taken out. The caller reads its pages afterwards."""
+    if refusal := access.refusal_without_all_locations(Permission.MEMBERS):
+        return refusal
+    await record(connection, access, "member.export_list", "studio", access.studio_id)
+    return None
+
+
 def safe_name(number: int, filename: str) -> str:
     """Return a name for a file in a folder of downloads: numbered, without anything a file system or shell reads."""
     kept = _UNSAFE.sub("_", filename).strip("._")[-MAX_FILE_NAME:]
     return f"{number:02}-{kept or 'file'}"
 
 
-def write_archive(target: BinaryIO, person: person_export.Person, folder: UploadFolder, studio_id: UUID) -> list[str]:
-    """Write the archive; return the names of files that are not on this machine's disk and so not in it."""
+def write_archive(target: BinaryIO, person: person_export.Person, folder: UploadStore, studio_id: UUID) -> list[str]:
+    """Write the archive; return the names of files that are not here and so not in it."""
     stored = person.sections["files"]
     files = {each["id"]: f"files/{safe_name(number, each['filename'])}" for number, each in enumerate(stored, 1)}
     missing = []
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for each in stored:
-            source = folder.find(studio_id, each["stored_name"])
-            if not source.exists():
+            try:
+                content = folder.open(studio_id, each["stored_name"]).stream
+            except FileNotFoundError:
                 missing.append(files.pop(each["id"]))
                 continue
-            with source.open("rb") as content, archive.open(files[each["id"]], "w", force_zip64=True) as copy:
+            with content, archive.open(files[each["id"]], "w", force_zip64=True) as copy:
                 shutil.copyfileobj(content, copy)
         archive.writestr("index.html", page(person.studio, person.taken_at, person.sections, files))
         archive.writestr("person.json", dumps(_shown(person), ensure_ascii=False, indent=2))

@@ -12,7 +12,7 @@ from studiogate.domain.schedule import class_changes
 from studiogate.domain.schedule import warnings as rules
 from studiogate.domain.schedule.class_changes import PLACES, TIMES, StoredClass, time_faults
 from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
-from studiogate.domain.schedule.series import Days
+from studiogate.domain.schedule.series import Days, occurrences
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.flows import changes
@@ -46,8 +46,11 @@ async def create(connection: Connection, access: Access, given: rows.Given) -> r
 
 
 @staff_flow(Permission.SCHEDULE)
-async def change(connection: Connection, access: Access, class_id: UUID, given: rows.Given) -> rows.Saved | Refusal:
-    """Change the given fields of a class; new seats go to waiting members. A class of a series leaves its pattern."""
+async def change(
+    connection: Connection, access: Access, class_id: UUID, given: rows.Given, *, rejoins: bool = False
+) -> rows.Saved | Refusal:
+    """Change the given fields of a class; new seats go to waiting members. A class of a series leaves its pattern; with
+    ``rejoins`` it follows it again, if the change made it what the series means."""
     if await lock.lock_class(connection, access, class_id) is None:
         return NOT_FOUND
     stored = await storage.read_stored(connection, access, class_id)
@@ -58,7 +61,8 @@ async def change(connection: Connection, access: Access, class_id: UUID, given: 
         return refusal
     if not changed:
         return rows.Saved(class_id)
-    return rows.Saved(class_id, warnings, await _write(connection, access, class_id, changed))
+    rejoining = stored if rejoins else None
+    return rows.Saved(class_id, warnings, await _write(connection, access, class_id, changed, rejoining))
 
 
 async def _changed(connection: Connection, access: Access, given: rows.Given, stored: StoredClass) -> Values | Refusal:
@@ -73,7 +77,9 @@ async def _changed(connection: Connection, access: Access, given: rows.Given, st
     return invalid(faults) or refusal or changed
 
 
-async def _write(connection: Connection, access: Access, class_id: UUID, changed: Mapping[str, object]) -> int:
+async def _write(
+    connection: Connection, access: Access, class_id: UUID, changed: Mapping[str, object], rejoining: StoredClass | None
+) -> int:
     """Write, record and announce the change of a locked class; return how many waiting members were promoted."""
     await changes.announce_first(connection, access, class_id)
     if TIMES & set(changed):
@@ -82,8 +88,19 @@ async def _write(connection: Connection, access: Access, class_id: UUID, changed
         await lock.lock_members(connection, access, class_id, members)
     async with changes.recorded(connection, access, "class.change", Subject(KIND, class_id)):
         await row_storage.update_row(connection, access, KIND, class_id, changed)
+        if rejoining is not None:
+            await _rejoin(connection, access, rejoining.row)
         await storage.move_bookings(connection, access, [class_id])
         return await fill_free_seats(connection, access, class_id)
+
+
+async def _rejoin(connection: Connection, access: Access, row: Mapping[str, Any]) -> None:
+    """Let a locked class follow its series again, if it is what the pattern means on its day. The series is only read:
+    a flow that changes it locks its classes afterwards, and compares them then."""
+    if row["series_id"] is not None and (found := await series.read_series(connection, access, row["series_id"])):
+        day = row["series_date"]
+        for meant in occurrences(found.pattern, found.zone, Days(day, day)):
+            await series.rejoin(connection, access, row["id"], meant)
 
 
 async def class_warnings(

@@ -36,6 +36,7 @@ class SavedClosure(NamedTuple):
     warnings: Warnings = ()
     cancelled: int = 0
     bookings_cancelled: int = 0
+    waiting: int = 0
     created: int = 0
 
 
@@ -62,7 +63,7 @@ async def create(connection: Connection, access: Access, given: rows.Given) -> S
         return SavedClosure(closure_id, warnings)
     await series_flow.lock_people(connection, access, affected)
     bookings = await series_flow.cancel_classes(connection, access, affected, values["reason"] or "closed")
-    return SavedClosure(closure_id, (), len(affected), bookings)
+    return SavedClosure(closure_id, (), len(affected), bookings.bookings_cancelled, bookings.waiting)
 
 
 async def preview(connection: Connection, access: Access, given: rows.Given) -> list[UUID] | Refusal:

@@ -6,6 +6,7 @@ or removed is deleted by housekeeping, a day after the last row that had it.
 
 import asyncio
 from contextlib import suppress
+from io import BytesIO
 
 from studiogate.domain.access import Access
 from studiogate.domain.pictures import SIZES, PictureFault, picture_path, read_picture
@@ -17,11 +18,12 @@ from studiogate.flows.schedule.rows import Saved
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.forms import uploads
+from studiogate.storage.upload_store import FAILURES, UploadStore
 
 
 async def upload(
-    connection: Connection, access: Access, folder: UploadFolder, subject: Subject, content: bytes
+    connection: Connection, access: Access, folder: UploadStore, subject: Subject, content: bytes
 ) -> str | Refusal:
     """Give a class type or an instructor the picture in a file; return its path on this service."""
     refusal = access.refusal_without_permission(Permission.SCHEDULE)
@@ -30,16 +32,21 @@ async def upload(
     picture = await asyncio.to_thread(read_picture, content, SIZES[subject.kind])
     if isinstance(picture, PictureFault):
         return refused(fault("picture", picture.reason))
-    await asyncio.to_thread(folder.store, access.studio_id, *picture)
-    saved = await change(connection, access, subject, picture.name)
+    await asyncio.to_thread(folder.receive, access.studio_id, picture.name, BytesIO(picture.content))
+    saved = await change(connection, access, subject, picture.name, folder.place)
     if isinstance(saved, Refusal):
         return saved
-    with suppress(OSError):  # Readers find it where it is, and housekeeping moves it later.
+    with suppress(*FAILURES):  # Readers find it where it is, and housekeeping moves it later.
         await asyncio.to_thread(folder.keep, access.studio_id, picture.name)
     return picture_path(access.studio_id, picture.name)
 
 
 @staff_flow(Permission.SCHEDULE)
-async def change(connection: Connection, access: Access, subject: Subject, name: str | None) -> Saved | Refusal:
-    """Give a class type or an instructor the picture with this name, whose file is stored, or none."""
-    return await rows.set_picture(connection, access, subject, name)
+async def change(
+    connection: Connection, access: Access, subject: Subject, name: str | None, place: str | None = None
+) -> Saved | Refusal:
+    """Give a class type or an instructor the picture with this name, whose file is stored at a place, or none."""
+    saved = await rows.set_picture(connection, access, subject, name)
+    if name is not None and not isinstance(saved, Refusal):
+        await uploads.note_place(connection, access, [name], place)
+    return saved

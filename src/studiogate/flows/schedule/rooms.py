@@ -8,8 +8,10 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.schedule.fields import ROOM
+from studiogate.domain.schedule.spot_map import version_of
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, strict_refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.changes import audited
 from studiogate.flows.schedule import rows
 from studiogate.flows.schedule.rows import Given, Saved
@@ -17,8 +19,11 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import rows as storage
+from studiogate.storage.schedule import settings
 
 KIND = "room"
+CHANGED = "was changed by somebody else meanwhile. Send it again to replace their map, or open the page again to see it"
+MAP_CHANGED = refused(fault("spots", CHANGED))
 
 
 @staff_flow(Permission.SCHEDULE)
@@ -36,8 +41,11 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
 
 
 @staff_flow(Permission.SCHEDULE)
-async def change(connection: Connection, access: Access, room_id: UUID, given: Given) -> Saved | Refusal:
-    """Change the given fields; ``spots`` is the whole list. Spots with known labels stay the same spots."""
+async def change(
+    connection: Connection, access: Access, room_id: UUID, given: Given, drawn_on: str | None = None
+) -> Saved | Refusal:
+    """Change the given fields; ``spots`` is the whole list. Spots with known labels stay the same spots. ``drawn_on``
+    is the version of the map that the new one was drawn on: another map is not replaced unseen."""
     if (stored := await storage.lock_row(connection, access, KIND, room_id)) is None:
         return NOT_FOUND
     if isinstance(values := await rows.read_values(connection, access, ROOM, given), Refusal):
@@ -50,6 +58,8 @@ async def change(connection: Connection, access: Access, room_id: UUID, given: G
         warnings += await rows.use_warnings(connection, access, Subject(KIND, room_id), "it at its former location.")
         if refusal := strict_refusal(warnings, given.strict):
             return refusal
+    if drawn_on is not None and drawn_on != version_of(await settings.spots_of(connection, access, room_id)):
+        return MAP_CHANGED
     if spots is not None:
         # The room's classes are locked first: a booking that chooses a spot holds its class.
         await storage.lock_classes(connection, access, KIND, room_id)

@@ -20,7 +20,7 @@ from studiogate.domain.schedule.series import Days, Occurrence, SeriesClass, hor
 from studiogate.domain.schedule.warnings import Slot, Warnings, conflict_warnings, room_warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields, refused_reason
-from studiogate.flows.bookings.staff import cancel_locked_class, fill_free_seats
+from studiogate.flows.bookings.staff import CancelledClass, cancel_locked_class, fill_free_seats
 from studiogate.flows.changes import audited, changing
 from studiogate.flows.schedule import rows
 from studiogate.flows.staff_flow import staff_flow
@@ -45,6 +45,7 @@ class SavedSeries(NamedTuple):
     changed: int = 0
     cancelled: int = 0
     bookings_cancelled: int = 0
+    waiting: int = 0
     promoted: int = 0
 
 
@@ -94,15 +95,12 @@ async def agree(
     await storage.detach(connection, access, planned.detach)
     updated, promoted = await _update(connection, access, series, dict(planned.keep), kept)
     created = await create_missing(connection, access, series)
-    return SavedSeries(series.id, warnings, created, updated, len(planned.cancel), cancelled, promoted)
+    lost = (len(planned.cancel), cancelled.bookings_cancelled, cancelled.waiting)
+    return SavedSeries(series.id, warnings, created, updated, *lost, promoted)
 
 
 async def _update(
-    connection: Connection,
-    access: Access,
-    series: Series,
-    placed: dict[UUID, Occurrence],
-    kept: Sequence[SeriesClass],
+    connection: Connection, access: Access, series: Series, placed: dict[UUID, Occurrence], kept: Sequence[SeriesClass]
 ) -> tuple[int, int]:
     """Write, move and announce the kept classes; return how many changed, and how many waiting members got a seat."""
     promoted = 0
@@ -124,15 +122,19 @@ async def lock_people(connection: Connection, access: Access, class_ids: Sequenc
 
 async def cancel_classes(
     connection: Connection, access: Access, class_ids: Sequence[UUID], reason: str | None = None
-) -> int:
-    """Cancel classes with their bookings, free of charge, and record each; return how many bookings were cancelled."""
-    cancelled = 0
+) -> CancelledClass:
+    """Cancel classes with their bookings, free of charge, and record each; return what became of all members."""
+    done = []
     for class_id in class_ids:
         if (situation := await lock.lock_class(connection, access, class_id)) is None:
             raise LookupError(f"no class {class_id}")
         async with audited(connection, access, "class.cancel", Subject("class", class_id), reason):
-            cancelled += (await cancel_locked_class(connection, access, situation)).bookings_cancelled
-    return cancelled
+            done.append(await cancel_locked_class(connection, access, situation))
+    return CancelledClass(
+        sum(each.bookings_cancelled for each in done),
+        sum(each.credits_returned for each in done),
+        sum(each.waiting for each in done),
+    )
 
 
 async def series_warnings(connection: Connection, access: Access, series: Series) -> Warnings:
@@ -213,7 +215,7 @@ async def end(
         await storage.set_last_date(connection, access, series_id, last_date)
         await storage.leave(connection, access, later)
         bookings = await cancel_classes(connection, access, later, reason)
-    return SavedSeries(series_id, cancelled=len(later), bookings_cancelled=bookings)
+    return SavedSeries(series_id, (), 0, 0, len(later), bookings.bookings_cancelled, bookings.waiting)
 
 
 async def _locked(connection: Connection, access: Access, series_id: UUID) -> Series:

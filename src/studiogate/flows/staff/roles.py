@@ -73,9 +73,18 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
         await links.use_all(connection, account.id)
         if invitation.mail:
             await staff.queue_mail(connection, access, account.id, "staff_invitation", account.email)
-        if access.staff is not None and access.staff.channel is Channel.COMMAND:
+        if await _may_see_link(connection, access, account.id, mail=invitation.mail):
             link = await issue_link(connection, account.id, Purpose.INVITATION)
     return Invited(account.id, email, link, is_new)
+
+
+async def _may_see_link(connection: Connection, access: Access, account_id: UUID, *, mail: bool) -> bool:
+    """Return whether the inviter gets the link: an operator, else an owner of all studios of the account, where no
+    mail is sent."""
+    if access.staff is None or access.staff.channel is Channel.COMMAND:
+        return access.staff is not None
+    inviter = access.staff.account_id
+    return inviter is not None and not mail and not await accounts.beyond(connection, inviter, [account_id])
 
 
 @staff_flow(Permission.STAFF)
@@ -148,11 +157,15 @@ async def make_reset_link(
 
 
 @staff_flow(Permission.STAFF)
-async def end_sessions(connection: Connection, access: Access, account_id: UUID) -> int | Refusal:
-    """End an account's sessions in this studio; return how many."""
+async def end_sessions(
+    connection: Connection, access: Access, account_id: UUID, session_id: UUID | None = None
+) -> int | Refusal:
+    """End an account's sessions in this studio, or one of them; return how many."""
     if await staff.find_role(connection, access, account_id) is None:
         return Refusal(Code.NOT_FOUND)
-    ended = await sessions.end(connection, Sessions(account_id, studio_id=access.studio_id))
+    ended = await sessions.end(connection, Sessions(account_id, session_id, studio_id=access.studio_id))
+    if session_id is not None and not ended:
+        return Refusal(Code.NOT_FOUND)
     if ended:
         await changes.record(connection, access, "staff.end_session", "staff_account", account_id)
     return ended

@@ -15,10 +15,11 @@ from studiogate.domain.pictures import MAX_BYTES, is_exported_picture
 from studiogate.domain.studio_file.rows import Fault, Faults
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.forms import uploads
 from studiogate.storage.private_file import writing
 from studiogate.storage.studio_file import export, stage
 from studiogate.storage.studio_file.stage import NewFile
-from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_folder
+from studiogate.storage.upload_store import UploadStore
 
 CHUNK = 1 << 20
 MISSING = "the file is missing: put it into the folder beside the studio file, under its id"
@@ -31,19 +32,19 @@ def folder_beside(path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ExportedFiles:
-    """Writes files into the folder beside a studio file. Files of which the disk has lost the content are listed."""
+    """Writes files into the folder beside a studio file. Files that are not here are listed."""
 
     folder: Path
-    uploads: UploadFolder
-    lost: list[str] = field(default_factory=list)
+    uploads: UploadStore
+    missing: list[str] = field(default_factory=list)
 
     def copy(self, studio_id: UUID, name: str, stored_name: str) -> None:
         with writing(self.folder):
             self.folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            content = self.uploads.find(studio_id, stored_name).open("rb")
+            content = self.uploads.open(studio_id, stored_name).stream
         except FileNotFoundError:
-            self.lost.append(name)
+            self.missing.append(name)
             return
         with content, writing(self.folder / name):
             _copy_privately(content, self.folder / name)
@@ -54,7 +55,7 @@ class FilesBeside:
     """Reads files from the folder beside a studio file: copied before the commit and kept after it, like uploads."""
 
     folder: Path
-    uploads: UploadFolder
+    uploads: UploadStore
     copied: list[tuple[UUID, str]] = field(default_factory=list)
 
     def take(self, studio_id: UUID, file: NewFile, *, copy: bool) -> str | None:
@@ -80,21 +81,19 @@ class FilesBeside:
         return None
 
     def _copy(self, studio_id: UUID, source: Path, name: str) -> None:
-        target = self.uploads.incoming(studio_id, name)
-        self.uploads.make_private(target.parent)
         self.copied.append((studio_id, name))
         with source.open("rb") as content:
-            _copy_privately(content, target)
-        give_to_owner_of_folder(target)
+            self.uploads.receive(studio_id, name, content)
 
-    def keep(self) -> None:
+    async def keep(self, connection: Connection, access: Access) -> None:
         for studio_id, name in self.copied:
             self.uploads.keep(studio_id, name)
+        await uploads.note_place(connection, access, [name for _, name in self.copied], self.uploads.place)
         self.copied.clear()
 
     def discard(self) -> None:
         for studio_id, name in self.copied:
-            self.uploads.incoming(studio_id, name).unlink(missing_ok=True)
+            self.uploads.remove_incoming(studio_id, name)
         self.copied.clear()
 
 

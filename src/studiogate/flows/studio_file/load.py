@@ -65,7 +65,7 @@ async def import_studio_file(
         raise
     applied = isinstance(outcome, Outcome) and not outcome.faults and not options.dry_run
     if files is not None and applied:
-        files.keep()
+        await files.keep(connection, access)
     elif files is not None:
         files.discard()
     if isinstance(outcome, Outcome) and applied:

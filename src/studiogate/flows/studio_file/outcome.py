@@ -48,10 +48,7 @@ class Outcome:
 
 def refused(faults: Faults, warnings: Faults) -> Outcome:
     return Outcome(
-        faults=faults.listed(),
-        fault_count=faults.count,
-        warnings=warnings.listed(),
-        warning_count=warnings.count,
+        faults=faults.listed(), fault_count=faults.count, warnings=warnings.listed(), warning_count=warnings.count
     )
 
 

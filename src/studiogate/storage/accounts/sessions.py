@@ -42,6 +42,7 @@ LIST = """
     select s.id, t.slug as studio, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at
     from staff_sessions s join studios t on t.studio_id = s.chosen_studio_id
     where s.account_id = $1 and s.ended_at is null and s.expires_at > clock_timestamp()
+      and ($2::uuid is null or s.chosen_studio_id = $2)
     order by s.last_used_at desc, s.id"""
 FORGET = """
     delete from staff_sessions where id in (
@@ -114,9 +115,9 @@ async def end(connection: Connection, which: Sessions) -> int:
     return affected(await connection.execute(END, which.account_id, which.only, which.but, which.studio_id))
 
 
-async def list_sessions(connection: Connection, account_id: UUID) -> list[Record]:
-    """Return the sessions of an account that have not ended, the one used last first."""
-    return list(await connection.fetch(LIST, account_id))
+async def list_sessions(connection: Connection, account_id: UUID, studio_id: UUID | None = None) -> list[Record]:
+    """Return the sessions of an account that have not ended, in all studios or in one, the one used last first."""
+    return list(await connection.fetch(LIST, account_id, studio_id))
 
 
 async def forget(connection: Connection, at_most: int) -> int:

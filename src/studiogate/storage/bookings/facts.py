@@ -55,10 +55,13 @@ MEMBERS = """
 
 BOOKINGS = "select cancellation_facts($1, $2)::text"
 
-# $3: late cancellations since then count against the free ones.
+# $3: late cancellations since then count against the free ones, but for those that were undone: another booking in the
+# same class replaces theirs.
 LATE_CANCELS = """
     select count(*) from booking_cancellations k
-    where k.studio_id = $1 and k.member_id = $2 and k.late and not k.graced_for_promotion and k.cancelled_at >= $3"""
+    where k.studio_id = $1 and k.member_id = $2 and k.late and not k.graced_for_promotion and k.cancelled_at >= $3
+      and not exists (select from bookings b where b.studio_id = $1 and b.id = k.booking_id
+                      and b.moved_to_booking_id is not null)"""
 
 
 class ClassSituation(NamedTuple):

@@ -58,7 +58,8 @@ DROPPED = f"""
 # Fetched when the mail is sent: for its text, and to decide whether it still is to be sent.
 CLAIM = f"""{claimed("booking_id")}
     select {FACTS}, k.cancellation_type, clock_timestamp() as now, q.id, q.kind, q.attempts, p.email, p.first_name,
-           s.name as studio, coalesce(l.timezone, s.timezone) as timezone, c.title, c.end_time, l.name as location,
+           s.name as studio, coalesce(l.timezone, s.timezone) as timezone,
+           s.hour_cycle, s.date_order, s.country, c.title, c.end_time, l.name as location,
            r.name as room, i.name as instructor, spot.label as spot, entry.position as waitlist_position,
            k.receipt::text as receipt,
            (select o.name from locations o

@@ -113,12 +113,7 @@ async def waiting_for_class(connection: Connection, access: Access, class_id: UU
 
 
 def _of_class(access: Access, class_id: UUID, begins: datetime) -> dict[str, object]:
-    return {
-        "studio": access.studio_id,
-        "class_id": class_id,
-        "begins": begins,
-        "locations": access.location_ids,
-    }
+    return {"studio": access.studio_id, "class_id": class_id, "begins": begins, "locations": access.location_ids}
 
 
 def _seat(row: Record) -> Seat:

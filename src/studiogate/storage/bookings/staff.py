@@ -1,12 +1,13 @@
 """Reads and changes for the staff's flows and for housekeeping. The flows hold the locks."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS, BookingStatus
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.status_lists import OPEN_ENTRY, SEAT_HOLDING
 
 
@@ -49,6 +50,11 @@ async def set_capacity(connection: Connection, access: Access, class_id: UUID, c
 async def set_booking_status(connection: Connection, access: Access, booking_id: UUID, status: str) -> None:
     statement = "update bookings set status = $3 where studio_id = $1 and id = $2"
     await connection.execute(statement, access.studio_id, booking_id, status)
+
+
+async def set_spot(connection: Connection, access: Access, booking_id: UUID, spot_id: UUID | None) -> None:
+    statement = "update bookings set class_spot_id = $3 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, booking_id, spot_id)
 
 
 async def classes_with_expired_waitlist(connection: Connection) -> list[tuple[UUID, UUID]]:
@@ -98,6 +104,36 @@ async def link_move(connection: Connection, access: Access, booking_id: UUID, mo
     """Store which booking an existing one replaces."""
     statement = "update bookings set moved_from_booking_id = $3 where studio_id = $1 and id = $2"
     await connection.execute(statement, access.studio_id, booking_id, moved_from)
+
+
+async def link_replacement(connection: Connection, access: Access, booking_id: UUID, replaced_by: UUID) -> None:
+    """Store which booking replaces a cancelled one."""
+    statement = "update bookings set moved_to_booking_id = $3 where studio_id = $1 and id = $2"
+    await connection.execute(statement, access.studio_id, booking_id, replaced_by)
+
+
+BOOKING_AT_THE_DESK = """
+    select b.id, b.class_id, b.member_id, b.status::text as status, b.class_spot_id, m.name as member,
+           c.title, c.start_time, c.instructor_id, coalesce(l.timezone, s.timezone) as timezone
+    from bookings b
+    join members m on m.studio_id = $1 and m.id = b.member_id
+    join classes c on c.studio_id = $1 and c.id = b.class_id
+    join studios s on s.studio_id = $1
+    left join locations l on l.studio_id = $1 and l.id = c.location_id
+    where b.studio_id = $1 and b.id = $2 and ($3::uuid[] is null or b.location_id = any($3))
+      and ($4::uuid is null or c.instructor_id = $4)"""
+
+
+async def read_booking(connection: Connection, access: Access, booking_id: UUID) -> Record | None:
+    """Return a booking with the names of its member and class; to an instructor, of the classes that they teach."""
+    return await connection.fetchrow(
+        BOOKING_AT_THE_DESK, access.studio_id, booking_id, access.location_ids, access.own_instructor_id
+    )
+
+
+async def names_of(connection: Connection, access: Access, member_ids: Sequence[UUID]) -> list[str]:
+    statement = "select name from members where studio_id = $1 and id = any($2) order by name, id"
+    return [row["name"] for row in await connection.fetch(statement, access.studio_id, member_ids)]
 
 
 # For previews: members with a live booking in a class, and what else they have booked.

@@ -79,7 +79,11 @@ class Watch:
     """
 
     def __init__(
-        self, statement_seconds: float, is_idle: Callable[[Connection], bool], drop_idle: Callable[[Connection], None]
+        self,
+        statement_seconds: float,
+        is_idle: Callable[[Connection], bool],
+        drop_idle: Callable[[Connection], None],
+        leave_server: Callable[[], None] = lambda: None,
     ) -> None:
         # If the server has no statement timeout, the client has no deadline either.
         self._maximum_silent_ticks = (
@@ -87,6 +91,7 @@ class Watch:
         )
         self._is_idle = is_idle
         self._drop_idle = drop_idle
+        self._leave_server = leave_server
         self._watched: dict[Connection, _Watched] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._added = 0
@@ -127,7 +132,8 @@ class Watch:
         hung = [connection for connection, watched in self._watched.items() if self._is_hung(connection, watched)]
         for connection in hung:
             connection.terminate()  # its user gets an error now and releases it
-        if hung:
+        if not self.retired.issuperset(hung):  # the others are of a server that was left already
+            self._leave_server()
             self.retire_all()
         for connection in [each for each, watched in self._watched.items() if now >= watched.expires_at]:
             self._retire(connection)

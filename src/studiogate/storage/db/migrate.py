@@ -10,13 +10,16 @@ can, does so before its transaction, unless the table is empty. A change of many
 follows a line ``-- migrate:repeat``: it is repeated, each time in its own transaction, until it changes no row.
 
 An applied migration must never change: its checksum is stored and compared. The lines that divide it do not count.
+
+Processes of earlier releases work on a newer schema: a migration only expands it, unless its line ``-- migrate:needs
+0141`` says which migration a process must know at least. From its first step on, older processes are not ready.
 """
 
 import asyncio
 import hashlib
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -28,19 +31,27 @@ from studiogate.storage.db.pool import Connection
 
 LOCK = 7_311_925_002_117_402  # an arbitrary number of our own: one migrator at a time per database
 ONE_AT_A_TIME = "select pg_advisory_xact_lock($1)"
+# Release 0.1.0 refuses every migration that it does not know, so its table holds its own ones, and those that it cannot
+# work with. The others are recorded in a second table.
+FIRST_RELEASE = "0022"
+FIRST_TABLE, SECOND_TABLE = "schema_migrations", "schema_migrations_since"
+COLUMNS = "version text primary key, checksum text not null, applied_at timestamptz not null default now()"
+TABLES = f"""
+    create table if not exists {FIRST_TABLE} ({COLUMNS});
+    alter table {FIRST_TABLE} add column if not exists needs text;
+    create table if not exists {SECOND_TABLE} ({COLUMNS}, needs text)"""
 UP, DOWN = "-- migrate:up", "-- migrate:down"
+NEEDS = re.compile(r"^-- migrate:needs (?P<version>\d{4})$", re.MULTILINE)
 DIVIDER = re.compile(r"^-- migrate:(step|repeat)\n", re.MULTILINE)
 INDEX = re.compile(r"^create (?:unique )?index concurrently (?P<name>\w+)\s+on (?P<table>\w+)", re.MULTILINE)
 TIMEOUTS = "set local lock_timeout = '500ms'; set local statement_timeout = '10min'"
-# A concurrent build waits for earlier transactions without blocking anybody.
-PATIENT, AS_BEFORE = (
-    "set lock_timeout = 0; set statement_timeout = '10min'",
-    "reset lock_timeout; reset statement_timeout",
-)
+# A concurrent build waits for earlier transactions, and takes as long as the table is large, without blocking anybody.
+PATIENT, AS_BEFORE = "set lock_timeout = 0; set statement_timeout = 0", "reset lock_timeout; reset statement_timeout"
 IS_VALID = "select indisvalid from pg_index where indexrelid = to_regclass($1)"
 IS_BEING_BUILT = "select exists (select from pg_stat_progress_create_index where relid = to_regclass($1))"
 TRIED_FOR_SECONDS = 120.0
 PAUSE_SECONDS = 0.25
+REPORT_SECONDS = 5.0
 LOCKED = (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 
 
@@ -69,17 +80,47 @@ class Migration:
         return _checksum(DIVIDER.sub("", self.sql))
 
     @property
+    def needs(self) -> str:
+        """Return the migration that a process must know at least to work once this one is applied."""
+        found = NEEDS.search(self.sql)
+        return FIRST_RELEASE if found is None else found["version"]
+
+    @property
+    def table(self) -> str:
+        return SECOND_TABLE if self.needs <= FIRST_RELEASE < self.version else FIRST_TABLE
+
+    @property
     def steps(self) -> list[Step]:
         first, *others = DIVIDER.split(self.sql)
         steps = [Step(first), *(Step(sql, kind == "repeat") for kind, sql in zip(*[iter(others)] * 2, strict=True))]
         return [step for step in steps if step.sql]
 
 
-# What is reported of each step before it is tried: its migration, its number, and why the last attempt failed.
-Report = Callable[[Migration, int, str | None], None]
+@dataclass(slots=True)
+class Progress:
+    """What is reported of each step before it is tried, and every few seconds while it runs."""
+
+    migration: Migration
+    number: int  # of this migration, among ``total``
+    total: int
+    step: int
+    problem: str | None = None  # why the last attempt failed
+    rows: int = 0  # that a repeated step has changed
+    began: float = field(default_factory=clock.monotonic)
+    advanced: float = field(default_factory=clock.monotonic)
+
+    @property
+    def seconds(self) -> int:
+        return int(clock.monotonic() - self.began)
+
+    def advance(self, rows: int) -> None:
+        self.problem, self.rows, self.advanced = None, self.rows + rows, clock.monotonic()
 
 
-def _report_nothing(_migration: Migration, _step: int, _problem: str | None) -> None:
+Report = Callable[[Progress], None]
+
+
+def _report_nothing(_progress: Progress) -> None:
     pass
 
 
@@ -97,17 +138,19 @@ def _checksum(sql: str) -> str:
 
 
 async def pending(connection: Connection) -> list[Migration]:
-    """Return migrations of which a step is not applied; raise if an applied one is unknown here or has changed."""
-    applied = {version: checksum for version, checksum in (await _recorded(connection)).items() if "." not in version}
+    """Return migrations of which a step is not applied; raise if an applied one has changed, or if one that is unknown
+    here needs a newer release."""
+    recorded = await recorded_migrations(connection)
     known = {migration.version: migration for migration in migrations()}
-    for version, checksum in applied.items():
-        if version not in known:
+    for version, row in recorded.items():
+        migration = known.get(version.partition(".")[0])
+        if migration is None and (row.needs is None or row.needs > max(known)):
             raise MigrationError(
-                f"The database has migration {version}, which this Studiogate does not know: upgrade Studiogate."
+                f"The database has migration {version}, with which this release does not work: upgrade Studiogate."
             )
-        if known[version].checksum != checksum:
+        if migration is not None and "." not in version and migration.checksum != row.checksum:
             raise _changed(version)
-    return [migration for version, migration in known.items() if version not in applied]
+    return [migration for version, migration in known.items() if version not in recorded]
 
 
 async def migrate(
@@ -116,53 +159,60 @@ async def migrate(
     """Apply pending migrations, or ``only`` these versions, step by step; return those that were completed here."""
     async with connection.transaction():
         await connection.execute(ONE_AT_A_TIME, LOCK)
-        await connection.execute(
-            "create table if not exists schema_migrations"
-            " (version text primary key, checksum text not null, applied_at timestamptz not null default now())"
-        )
+        await connection.execute(TABLES)
     todo = [each for each in await pending(connection) if only is None or each.version in only]
-    return [migration for migration in todo if await _apply(connection, migration, report)]
+    applied, last = [], False
+    for number, migration in enumerate(todo, 1):
+        for step in range(1, len(migration.steps) + 1):
+            progress = Progress(migration, number, len(todo), step)
+            reporting = asyncio.create_task(_report_periodically(progress, report))
+            try:
+                last = await _apply_patiently(connection, progress, report)
+            finally:
+                reporting.cancel()
+        if last:  # not if another process did so
+            applied.append(migration)
+    return applied
 
 
-async def _apply(connection: Connection, migration: Migration, report: Report) -> bool:
-    """Apply the steps of a migration; return whether this process applied the last one."""
-    last = False
-    for number in range(1, len(migration.steps) + 1):
-        last = await _apply_patiently(connection, migration, number, report)
-    return last
+async def _report_periodically(progress: Progress, report: Report) -> None:
+    while True:
+        await asyncio.sleep(REPORT_SECONDS)
+        report(progress)
 
 
-async def _apply_patiently(connection: Connection, migration: Migration, number: int, report: Report) -> bool:
-    """Apply a step, again and again while its locks are taken."""
-    problem, end = None, clock.monotonic() + TRIED_FOR_SECONDS
-    while problem is None or clock.monotonic() < end:
-        report(migration, number, problem)
+async def _apply_patiently(connection: Connection, progress: Progress, report: Report) -> bool:
+    """Apply a step, again and again while its locks are taken; give up where nothing advances for too long."""
+    while progress.problem is None or clock.monotonic() < progress.advanced + TRIED_FOR_SECONDS:
+        report(progress)
         try:
-            await _prepare(connection, migration.steps[number - 1])
-            return await _apply_step(connection, migration, number)
+            await _prepare(connection, progress)
+            return await _apply_step(connection, progress.migration, progress.step)
         except LOCKED as error:
-            problem = str(error)
+            progress.problem = str(error)
         await asyncio.sleep(PAUSE_SECONDS)
     raise MigrationError(
-        f"Step {number} of migration {migration.version} got no lock within {TRIED_FOR_SECONDS:.0f} s: {problem}. The "
-        "steps before it are kept. End the transactions that hold the lock (pg_stat_activity lists them), then run "
-        "`studiogate migrate` again."
+        f"Step {progress.step} of migration {progress.migration.version} got no lock within {TRIED_FOR_SECONDS:.0f} s: "
+        f"{progress.problem}. What was done is kept. End the transactions that hold the lock (pg_stat_activity lists "
+        "them), then run `studiogate migrate` again."
     )
 
 
-async def _prepare(connection: Connection, step: Step) -> None:
+async def _prepare(connection: Connection, progress: Progress) -> None:
     """Do what the transaction of a step must not do, because it would keep locks for too long."""
+    step = progress.migration.steps[progress.step - 1]
     if (index := step.built) is not None:
-        await _build_index(connection, step.sql, index["name"], index["table"])
+        await _build_index(connection, progress, step.sql, *index.group("name", "table"))
     while step.repeats:
         async with connection.transaction():
             await connection.execute(TIMEOUTS)
             status = await connection.execute(step.sql)
-        if status.endswith(" 0"):
+        if (rows := int(status.split()[-1])) == 0:
             break
+        progress.advance(rows)
 
 
-async def _build_index(connection: Connection, sql: str, name: str, table: str) -> None:
+async def _build_index(connection: Connection, progress: Progress, sql: str, name: str, table: str) -> None:
     """Build an index, unless it is there or its table is empty. What a failed attempt left behind is dropped first."""
     while not await connection.fetchval(IS_VALID, name):
         if await connection.fetchval(IS_BEING_BUILT, table):  # by another process
@@ -176,6 +226,7 @@ async def _build_index(connection: Connection, sql: str, name: str, table: str) 
             if is_left_behind:
                 await connection.execute(f"drop index concurrently if exists {name}")
             await connection.execute(sql)
+            progress.advance(0)
         except asyncpg.DuplicateTableError:  # another process began at the same moment
             continue
         finally:
@@ -187,26 +238,29 @@ async def _apply_step(connection: Connection, migration: Migration, number: int)
     session: behind a connection pooler, two transactions need not share a session.
 
     Until the last step is done, a row records each: its version is the migration's with the number of the step."""
-    version, steps = migration.version, migration.steps
+    version, steps, table = migration.version, migration.steps, migration.table
     sql, index = steps[number - 1].sql, steps[number - 1].built
     async with connection.transaction():
         await connection.execute(ONE_AT_A_TIME, LOCK)
-        rows = await _recorded(connection)
-        if version in rows or (done := rows.get(f"{version}.{number}")) == _checksum(sql):
+        rows = await recorded_migrations(connection)
+        if version in rows:
             return False
-        if done is not None:
-            raise _changed(version)
+        if (done := rows.get(f"{version}.{number}")) is not None:
+            if done.checksum != _checksum(sql):
+                raise _changed(version)
+            return False
         await connection.execute(TIMEOUTS)
         if index is None:
             await connection.execute(sql)
         elif not await connection.fetchval(IS_VALID, index["name"]):
             await connection.execute(sql.replace(" concurrently ", " "))
         if number == len(steps):
-            await connection.execute("delete from schema_migrations where version like $1", f"{version}.%")
+            await connection.execute(f"delete from {table} where version like $1", f"{version}.%")
             row = version, migration.checksum
         else:
             row = f"{version}.{number}", _checksum(sql)
-        await connection.execute("insert into schema_migrations (version, checksum) values ($1, $2)", *row)
+        insert = f"insert into {table} (version, checksum, needs) values ($1, $2, $3)"
+        await connection.execute(insert, *row, migration.needs)
     return True
 
 
@@ -214,8 +268,18 @@ def _changed(version: str) -> MigrationError:
     return MigrationError(f"Migration {version} has changed since it was applied: restore the released file.")
 
 
-async def _recorded(connection: Connection) -> dict[str, str]:
-    if await connection.fetchval("select to_regclass('schema_migrations')") is None:
+class Recorded(NamedTuple):
+    checksum: str
+    needs: str | None  # None: nobody knows, so only who knows the migration works with it
+
+
+async def recorded_migrations(connection: Connection) -> dict[str, Recorded]:
+    """Return the applied migrations and steps by version."""
+    exists = "select to_regclass($1) is not null"
+    if not await connection.fetchval(exists, FIRST_TABLE):
         return {}
-    rows = await connection.fetch("select version, checksum from schema_migrations order by version")
-    return {row["version"]: row["checksum"] for row in rows}
+    statement = f"select version, checksum, to_jsonb(each) ->> 'needs' as needs from {FIRST_TABLE} each"
+    if await connection.fetchval(exists, SECOND_TABLE):
+        statement += f" union all select version, checksum, needs from {SECOND_TABLE}"
+    rows = await connection.fetch(f"{statement} order by version")
+    return {row["version"]: Recorded(row["checksum"], row["needs"]) for row in rows}

@@ -89,7 +89,7 @@ class Database:
         self._wait_estimate = WaitEstimate()
         self._overloaded_until = 0.0
         statement_seconds = _seconds(self._session["statement_timeout"])
-        self._watch = Watch(statement_seconds, self._idle.__contains__, self._drop_idle)
+        self._watch = Watch(statement_seconds, self._idle.__contains__, self._drop_idle, self._servers.leave)
 
     def connection(self) -> "Lease":
         """Lease a connection for plain reads, each in its own implicit transaction."""

@@ -209,6 +209,23 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.keep_payments() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if tg_op = 'INSERT' then
+        perform note_payment(new.studio_id, new.id, new.created_at);
+        return null;
+    end if;
+    -- Another way for the same money is a correction. What was paid after a failed payment is other money.
+    if new.paid_by is distinct from old.paid_by and old.status in ('completed', 'partially_refunded', 'refunded') then
+        update purchase_payments set paid_by = new.paid_by where studio_id = new.studio_id and purchase_id = new.id;
+    end if;
+    perform note_payment(new.studio_id, new.id, clock_timestamp());
+    return null;
+end
+$$;
+
 CREATE FUNCTION public.lock_booking_members(of_studio uuid, of_classes uuid[], of_members uuid[], of_bookings uuid[], depth integer, OUT moving uuid[], OUT locked uuid[], OUT busy uuid[], OUT now timestamp with time zone) RETURNS record
     LANGUAGE plpgsql
     AS $$
@@ -295,6 +312,45 @@ begin
                        and f.status in ('pending', 'confirmed')) as submitted_forms
         from members m where m.studio_id = of_studio and m.id = of_member) facts;
     return found;
+end
+$$;
+
+CREATE FUNCTION public.name_keys(of_studio uuid, written text) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE STRICT COST 1000 PARALLEL SAFE
+    AS $$
+declare
+    seed text := ' ' || of_studio;
+    word text;
+    keys integer[] := '{}';
+begin
+    foreach word in array string_to_array(translate(left(written, 200), '-''’.', ' '), ' ') loop
+        -- Two letters would be shared by too many words.
+        if length(word) >= 3 then
+            word := left(word, 16);
+            keys := keys || hashtext(word || seed);
+            if length(word) > 3 then
+                for cut in 1..length(word) loop
+                    keys := keys || hashtext(left(word, cut - 1) || substr(word, cut + 1) || seed);
+                end loop;
+            end if;
+        end if;
+    end loop;
+    return keys;
+end $$;
+
+CREATE FUNCTION public.note_payment(of_studio uuid, of_purchase uuid, at timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into purchase_payments (studio_id, purchase_id, received_at, amount, paid_by)
+    select u.studio_id, u.id, at, difference.amount, u.paid_by
+    from purchases u cross join lateral (
+        select case when u.status in ('completed', 'partially_refunded', 'refunded')
+                    then coalesce(u.amount_total, 0) - coalesce(u.refunded_amount, 0) else 0 end
+               - coalesce((select sum(p.amount) from purchase_payments p
+                           where p.studio_id = u.studio_id and p.purchase_id = u.id), 0) as amount) difference
+    where u.studio_id = of_studio and u.id = of_purchase and difference.amount <> 0;
+    return 1;
 end
 $$;
 
@@ -553,6 +609,26 @@ CASE
 END)
 );
 
+CREATE TABLE public.daily_figures (
+    studio_id uuid NOT NULL,
+    dimension text NOT NULL,
+    day date NOT NULL,
+    location_id uuid NOT NULL,
+    key text NOT NULL,
+    classes integer DEFAULT 0 NOT NULL,
+    capacity integer DEFAULT 0 NOT NULL,
+    booked integer DEFAULT 0 NOT NULL,
+    attended integer DEFAULT 0 NOT NULL,
+    no_shows integer DEFAULT 0 NOT NULL,
+    cancelled integer DEFAULT 0 NOT NULL,
+    late integer DEFAULT 0 NOT NULL,
+    waited integer DEFAULT 0 NOT NULL,
+    promoted integer DEFAULT 0 NOT NULL,
+    gained integer DEFAULT 0 NOT NULL,
+    lost integer DEFAULT 0 NOT NULL,
+    amount numeric DEFAULT 0 NOT NULL
+);
+
 CREATE TABLE public.deployment (
     only_row boolean DEFAULT true NOT NULL,
     key_fingerprint bytea NOT NULL,
@@ -599,6 +675,27 @@ CREATE TABLE public.external_ids (
     CONSTRAINT external_ids_source_check CHECK (((length(source) >= 1) AND (length(source) <= 60)))
 );
 
+CREATE TABLE public.figure_cursors (
+    studio_id uuid NOT NULL,
+    sequence bigint NOT NULL,
+    through date NOT NULL
+);
+
+CREATE TABLE public.figure_days (
+    studio_id uuid NOT NULL,
+    day date NOT NULL,
+    is_due boolean DEFAULT true NOT NULL
+);
+
+CREATE TABLE public.form_drafts (
+    studio_id uuid NOT NULL,
+    form_id uuid NOT NULL,
+    content text NOT NULL,
+    form_version integer NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.form_submissions (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -641,6 +738,7 @@ CREATE TABLE public.form_uploads (
     stored_name text NOT NULL,
     submission_id uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    place text,
     CONSTRAINT form_uploads_sha256_check CHECK ((length(sha256) = 32)),
     CONSTRAINT form_uploads_size_check CHECK ((size > 0)),
     CONSTRAINT form_uploads_stored_name_check CHECK ((stored_name ~ '^[0-9a-f]{32}$'::text))
@@ -846,6 +944,7 @@ CREATE TABLE public.pictures (
     name text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     unused_since timestamp with time zone,
+    place text,
     CONSTRAINT pictures_name_check CHECK ((name ~ '^[0-9a-f]{32}\.jpg$'::text))
 );
 
@@ -903,6 +1002,23 @@ CREATE TABLE public.products (
     CONSTRAINT products_key_check CHECK ((key <> ''::text))
 );
 
+CREATE TABLE public.proven_backup (
+    only_row boolean DEFAULT true NOT NULL,
+    taken_at timestamp with time zone NOT NULL,
+    proven_at timestamp with time zone NOT NULL,
+    CONSTRAINT proven_backup_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE public.purchase_payments (
+    studio_id uuid NOT NULL,
+    purchase_id uuid NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    received_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    amount numeric NOT NULL,
+    paid_by text,
+    CONSTRAINT purchase_payments_amount_check CHECK ((amount <> (0)::numeric))
+);
+
 CREATE TABLE public.purchases (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -920,8 +1036,10 @@ CREATE TABLE public.purchases (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
+    paid_by text,
     CONSTRAINT purchases_amount_total_check CHECK ((amount_total >= (0)::numeric)),
     CONSTRAINT purchases_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT purchases_paid_by_check CHECK ((paid_by = ANY (ARRAY['cash'::text, 'card'::text, 'transfer'::text, 'other'::text]))),
     CONSTRAINT purchases_quantity_check CHECK ((quantity >= 1)),
     CONSTRAINT purchases_refunded_amount_check CHECK ((refunded_amount >= (0)::numeric)),
     CONSTRAINT purchases_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text])))
@@ -994,7 +1112,15 @@ CREATE TABLE public.sales (
 CREATE TABLE public.schema_migrations (
     version text NOT NULL,
     checksum text NOT NULL,
-    applied_at timestamp with time zone DEFAULT now() NOT NULL
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    needs text
+);
+
+CREATE TABLE public.schema_migrations_since (
+    version text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    needs text
 );
 
 CREATE TABLE public.staff_accounts (
@@ -1112,6 +1238,8 @@ CREATE TABLE public.studios (
     schedule_weeks_ahead integer DEFAULT 8 NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
     mail_switches jsonb DEFAULT '{}'::jsonb NOT NULL,
+    hour_cycle text,
+    date_order text,
     CONSTRAINT studios_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT studios_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT studios_mail_switches_check CHECK ((jsonb_typeof(mail_switches) = 'object'::text)),
@@ -1229,6 +1357,9 @@ ALTER TABLE ONLY public.credentials
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.daily_figures
+    ADD CONSTRAINT daily_figures_pkey PRIMARY KEY (studio_id, dimension, day, location_id, key);
+
 ALTER TABLE ONLY public.deployment
     ADD CONSTRAINT deployment_pkey PRIMARY KEY (only_row);
 
@@ -1240,6 +1371,15 @@ ALTER TABLE ONLY public.events
 
 ALTER TABLE ONLY public.external_ids
     ADD CONSTRAINT external_ids_pkey PRIMARY KEY (studio_id, source, kind, external_id);
+
+ALTER TABLE ONLY public.figure_cursors
+    ADD CONSTRAINT figure_cursors_pkey PRIMARY KEY (studio_id);
+
+ALTER TABLE ONLY public.figure_days
+    ADD CONSTRAINT figure_days_pkey PRIMARY KEY (studio_id, day);
+
+ALTER TABLE ONLY public.form_drafts
+    ADD CONSTRAINT form_drafts_pkey PRIMARY KEY (studio_id, form_id);
 
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_pkey PRIMARY KEY (studio_id, id);
@@ -1319,6 +1459,12 @@ ALTER TABLE ONLY public.products
 ALTER TABLE ONLY public.products
     ADD CONSTRAINT products_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.proven_backup
+    ADD CONSTRAINT proven_backup_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY public.purchase_payments
+    ADD CONSTRAINT purchase_payments_pkey PRIMARY KEY (studio_id, purchase_id, id);
+
 ALTER TABLE ONLY public.purchases
     ADD CONSTRAINT purchases_pkey PRIMARY KEY (studio_id, id);
 
@@ -1351,6 +1497,9 @@ ALTER TABLE ONLY public.sales
 
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY public.schema_migrations_since
+    ADD CONSTRAINT schema_migrations_since_pkey PRIMARY KEY (version);
 
 ALTER TABLE ONLY public.staff_accounts
     ADD CONSTRAINT staff_accounts_pkey PRIMARY KEY (id);
@@ -1429,6 +1578,8 @@ CREATE INDEX bookings_of_member ON public.bookings USING btree (studio_id, membe
 
 CREATE INDEX bookings_of_member_by_time ON public.bookings USING btree (studio_id, member_id, start_time) WHERE ((status)::text = ANY (ARRAY['confirmed'::text, 'checked_in'::text, 'no_show'::text]));
 
+CREATE INDEX bookings_of_spot ON public.bookings USING btree (studio_id, class_spot_id, start_time) WHERE (class_spot_id IS NOT NULL);
+
 CREATE UNIQUE INDEX bookings_one_live ON public.bookings USING btree (studio_id, class_id, member_id) WHERE ((status)::text <> 'cancelled'::text);
 
 CREATE UNIQUE INDEX bookings_spot_held_once ON public.bookings USING btree (studio_id, class_id, class_spot_id) WHERE (((status)::text <> 'cancelled'::text) AND (class_spot_id IS NOT NULL));
@@ -1469,7 +1620,11 @@ CREATE UNIQUE INDEX credit_ledger_settled_once ON public.credit_ledger USING btr
 
 CREATE UNIQUE INDEX credit_ledger_taken_once ON public.credit_ledger USING btree (studio_id, booking_id) WHERE (delta = '-1'::integer);
 
+CREATE INDEX daily_figures_of_day ON public.daily_figures USING btree (studio_id, day);
+
 CREATE INDEX events_by_place ON public.events USING btree (studio_id, place, type, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE INDEX events_by_subject ON public.events USING btree (studio_id, subject, sequence) WHERE (sequence IS NOT NULL);
 
 CREATE INDEX events_by_type ON public.events USING btree (studio_id, type, sequence) WHERE (sequence IS NOT NULL);
 
@@ -1479,9 +1634,15 @@ CREATE INDEX events_unsequenced ON public.events USING btree (studio_id, created
 
 CREATE INDEX external_ids_of_row ON public.external_ids USING btree (studio_id, row_id);
 
+CREATE INDEX figure_days_due ON public.figure_days USING btree (studio_id, day DESC) WHERE is_due;
+
 CREATE INDEX form_submissions_by_email ON public.form_submissions USING btree (studio_id, form_id, submitter_email);
 
 CREATE INDEX form_submissions_changed ON public.form_submissions USING btree (studio_id, form_id, updated_at, created_at, id);
+
+CREATE INDEX form_submissions_inbox ON public.form_submissions USING btree (studio_id, status, created_at DESC, id DESC);
+
+CREATE INDEX form_submissions_inbox_of_form ON public.form_submissions USING btree (studio_id, form_id, status, created_at DESC, id DESC);
 
 CREATE INDEX form_submissions_list ON public.form_submissions USING btree (studio_id, form_id, created_at DESC, id DESC);
 
@@ -1506,6 +1667,12 @@ CREATE INDEX idempotency_keys_completed ON public.idempotency_keys USING btree (
 CREATE INDEX instructors_changed ON public.instructors USING btree (studio_id, updated_at, created_at, id) WHERE active;
 
 CREATE INDEX instructors_list ON public.instructors USING btree (studio_id, created_at DESC, id DESC) WHERE active;
+
+CREATE INDEX leads_by_form ON public.leads USING btree (studio_id, ((((metadata -> 'form_submissions'::text) -> '-1'::integer) ->> 'form_id'::text)), status, created_at DESC, id DESC) WHERE ((((metadata -> 'form_submissions'::text) -> '-1'::integer) ->> 'form_id'::text) IS NOT NULL);
+
+CREATE INDEX leads_by_source ON public.leads USING btree (studio_id, COALESCE(source, ''::text), status, created_at DESC, id DESC);
+
+CREATE INDEX leads_by_status ON public.leads USING btree (studio_id, status, created_at DESC, id DESC);
 
 CREATE INDEX leads_changed ON public.leads USING btree (studio_id, updated_at, created_at, id);
 
@@ -1539,6 +1706,8 @@ CREATE INDEX members_by_folded_last_name ON public.members USING btree (studio_i
 
 CREATE INDEX members_by_folded_last_part ON public.members USING btree (studio_id, public.folded("substring"(last_name, '[^ -]+$'::text)) COLLATE "C", id) WHERE (last_name ~ '[ -]'::text);
 
+CREATE INDEX members_by_similar_name ON public.members USING gin (public.name_keys(studio_id, public.folded(name))) WITH (gin_pending_list_limit='1024');
+
 CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
 
 CREATE UNIQUE INDEX members_email_key ON public.members USING btree (studio_id, email);
@@ -1555,6 +1724,8 @@ CREATE INDEX memberships_by_status ON public.memberships USING btree (studio_id,
 
 CREATE INDEX memberships_cancel_due ON public.memberships USING btree (studio_id, cancel_at) WHERE (((status)::text = ANY (ARRAY['active'::text, 'paused'::text, 'past_due'::text])) AND (cancel_at IS NOT NULL));
 
+CREATE INDEX memberships_ended ON public.memberships USING btree (studio_id, ended_at) WHERE (ended_at IS NOT NULL);
+
 CREATE INDEX memberships_of_member ON public.memberships USING btree (studio_id, member_id, created_at DESC, id DESC);
 
 CREATE INDEX memberships_pause_due ON public.memberships USING btree (studio_id, pause_starts_at) WHERE (((status)::text = 'active'::text) AND (pause_starts_at IS NOT NULL));
@@ -1564,6 +1735,8 @@ CREATE INDEX memberships_period_due ON public.memberships USING btree (studio_id
 CREATE INDEX memberships_renewing ON public.memberships USING btree (studio_id, COALESCE(current_period_end, 'infinity'::timestamp with time zone), id) WHERE (((status)::text = 'active'::text) AND auto_renew);
 
 CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id, pause_ends_at) WHERE (((status)::text = 'paused'::text) AND (pause_ends_at IS NOT NULL));
+
+CREATE INDEX memberships_started ON public.memberships USING btree (studio_id, started_at) WHERE (started_at IS NOT NULL);
 
 CREATE INDEX memberships_unpaid_due ON public.memberships USING btree (studio_id, current_period_end) WHERE ((status)::text = 'past_due'::text);
 
@@ -1576,6 +1749,8 @@ CREATE INDEX pictures_given_up ON public.pictures USING btree (studio_id, unused
 CREATE INDEX prices_of_product ON public.prices USING btree (studio_id, product_id, created_at DESC, id DESC);
 
 CREATE INDEX products_list ON public.products USING btree (studio_id, active, created_at DESC, id DESC);
+
+CREATE INDEX purchase_payments_by_time ON public.purchase_payments USING btree (studio_id, received_at);
 
 CREATE INDEX purchases_by_location ON public.purchases USING btree (studio_id, location_id, created_at DESC, id DESC);
 
@@ -1670,6 +1845,10 @@ CREATE TRIGGER detach BEFORE UPDATE OF title, description, class_type_id, locati
 CREATE TRIGGER grant_credits AFTER INSERT ON public.memberships REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.grant_credits();
 
 CREATE TRIGGER keep_erased BEFORE UPDATE ON public.members FOR EACH ROW WHEN ((old.erased_at IS NOT NULL)) EXECUTE FUNCTION public.keep_erased();
+
+CREATE TRIGGER keep_payments AFTER UPDATE ON public.purchases FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_total IS DISTINCT FROM new.amount_total) OR (old.refunded_amount IS DISTINCT FROM new.refunded_amount) OR (old.paid_by IS DISTINCT FROM new.paid_by))) EXECUTE FUNCTION public.keep_payments();
+
+CREATE TRIGGER keep_payments_of_new AFTER INSERT ON public.purchases FOR EACH ROW WHEN ((new.status = ANY (ARRAY['completed'::text, 'partially_refunded'::text, 'refunded'::text]))) EXECUTE FUNCTION public.keep_payments();
 
 CREATE TRIGGER note_first_picture BEFORE INSERT ON public.class_types FOR EACH ROW WHEN ((new.picture IS NOT NULL)) EXECUTE FUNCTION public.note_picture();
 
@@ -1858,11 +2037,23 @@ ALTER TABLE ONLY public.credit_ledger
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
 
+ALTER TABLE ONLY public.daily_figures
+    ADD CONSTRAINT daily_figures_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
 ALTER TABLE ONLY public.event_heads
     ADD CONSTRAINT event_heads_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.external_ids
     ADD CONSTRAINT external_ids_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.figure_cursors
+    ADD CONSTRAINT figure_cursors_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.figure_days
+    ADD CONSTRAINT figure_days_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.form_drafts
+    ADD CONSTRAINT form_drafts_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
@@ -1968,6 +2159,12 @@ ALTER TABLE ONLY public.product_locations
 
 ALTER TABLE ONLY public.products
     ADD CONSTRAINT products_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.purchase_payments
+    ADD CONSTRAINT purchase_payments_purchase_fkey FOREIGN KEY (studio_id, purchase_id) REFERENCES public.purchases(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.purchase_payments
+    ADD CONSTRAINT purchase_payments_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.purchases
     ADD CONSTRAINT purchases_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);

@@ -33,7 +33,7 @@ class Server(NamedTuple):
 
 
 class Servers:
-    """The servers of a database URL. The one that was connected to last is tried first."""
+    """The servers of a database URL. The one that was connected to last is tried first, unless it hung."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -50,7 +50,8 @@ class Servers:
         """Connect to the first server that answers in time and has the wanted role; the URL's own takes precedence."""
         problems: list[str] = []
         kind = failures.DatabaseUnavailableError
-        for index in sorted(range(len(self._servers)), key=lambda index: index != self._first):
+        places = [*range(self._first, len(self._servers)), *range(self._first)]
+        for index in places:
             server = self._servers[index]
             try:
                 connection = await self._connect_to(server, session, self._target or target)
@@ -66,6 +67,11 @@ class Servers:
             self._first = index
             return connection
         raise kind("; ".join(problems))
+
+    def leave(self) -> None:
+        """Try the server after this one first. This one hangs, though it may still accept connections and call itself
+        the primary: a replaced primary does, and no standby confirms its writes."""
+        self._first = (self._first + 1) % len(self._servers)
 
     def _problem(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):

@@ -8,7 +8,9 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.forms.drafts import preview_of
 from studiogate.domain.forms.settings import FormSettings, read_settings
+from studiogate.domain.json_values import json_text
 from studiogate.storage.db.pool import Connection
 
 MEMBER = "select id, name, email from members where studio_id = $1 and id = $2 and erased_at is null"
@@ -30,6 +32,8 @@ class PageStudio:
     logo_name: str | None
     primary_color: str | None
     country: str
+    hour_cycle: str | None
+    date_order: str | None
     link_secret: bytes
 
 
@@ -85,7 +89,7 @@ async def find_page_studio(connection: Connection, slug: str) -> PageStudio | No
     """Return the studio that a page's address names. This lookup is the only entry point for public pages."""
     statement = """
         select s.studio_id, s.name, s.slug, s.timezone, s.logo_url, l.name as logo_name, s.primary_color, s.country,
-               k.link_secret
+               s.hour_cycle, s.date_order, k.link_secret
         from studios s join studio_secrets k on k.studio_id = s.studio_id
         left join studio_logos l on l.studio_id = s.studio_id where s.slug = $1"""
     row = await connection.fetchrow(statement, slug)
@@ -103,6 +107,39 @@ async def find_page_form(connection: Connection, access: Access, slug: str) -> P
     fields = [each for each in json.loads(row["fields"]) if isinstance(each, dict)]
     read = {"fields": fields, "settings": read_settings(json.loads(row["settings"]))}
     return PageForm(**dict(row) | read, fields_digest=hashlib.sha256(row["fields"].encode()).digest())
+
+
+async def find_preview_form(connection: Connection, access: Access, slug: str) -> PageForm | None:
+    """Return a form of any status as it is being edited, as far as that has no faults."""
+    statement = """
+        select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version,
+               clock_timestamp() as now, d.content
+        from forms f left join form_drafts d on d.studio_id = f.studio_id and d.form_id = f.id
+        where f.studio_id = $1 and f.slug = $2"""
+    row = await connection.fetchrow(statement, access.studio_id, slug)
+    if row is None:
+        return None
+    stored = {
+        "title": row["title"],
+        "description": row["description"],
+        "fields": json.loads(row["fields"]),
+        "settings": json.loads(row["settings"]),
+    }
+    shown = preview_of(stored if row["content"] is None else json.loads(row["content"]))
+    digest = hashlib.sha256(json_text(shown.fields).encode("utf-8", "replace")).digest()
+    settings = read_settings(shown.settings)
+    return PageForm(
+        row["id"], shown.title, row["slug"], shown.description, shown.fields, settings, row["status"], row["version"],
+        row["now"], digest,
+    )  # fmt: skip
+
+
+async def link_secret_of(connection: Connection, access: Access) -> bytes:
+    """Return the secret that signs the studio's links, sealed as it is stored."""
+    secret: bytes = await connection.fetchval(
+        "select link_secret from studio_secrets where studio_id = $1", access.studio_id
+    )
+    return secret
 
 
 async def find_page_member(connection: Connection, access: Access, member_id: UUID) -> PageMember | None:

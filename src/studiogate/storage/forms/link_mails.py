@@ -18,7 +18,8 @@ from studiogate.storage.mails import claimed
 CLAIM = f"""{claimed("form_id")}
     select c.id, c.attempts, c.form_id, c.member_id, c.expires_at, p.email, p.first_name, f.title as form_title,
            f.slug as form_slug, f.status as form_status, f.settings::text as settings, s.name as studio,
-           s.slug as studio_slug, s.timezone, k.link_secret, clock_timestamp() as now
+           s.slug as studio_slug, s.timezone, s.hour_cycle, s.date_order, s.country, k.link_secret,
+           clock_timestamp() as now
     from claimed c
     join members p on p.studio_id = $1 and p.id = c.member_id
     join forms f on f.studio_id = $1 and f.id = c.form_id
@@ -42,6 +43,9 @@ class DueLink:
     studio: str
     studio_slug: str
     timezone: str
+    hour_cycle: str | None
+    date_order: str | None
+    country: str | None
     link_secret: bytes
     now: datetime
 

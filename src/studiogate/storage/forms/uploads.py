@@ -1,5 +1,6 @@
 """The rows of uploaded files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -13,13 +14,18 @@ from studiogate.storage.db.statement import new_id
 
 # All files in the upload folder.
 FILES = """
-    (select studio_id, stored_name from form_uploads
-     union all select studio_id, name as stored_name from pictures)"""
+    (select studio_id, stored_name, place from form_uploads
+     union all select studio_id, name as stored_name, place from pictures)"""
 FORM_USAGE = "select files, bytes from form_upload_usage where studio_id = $1 and form_id = $2"
 
 ALL_OF_SUBMISSION = """
-    select filename, content_type, size, stored_name from form_uploads
+    select filename, content_type, size, stored_name, place from form_uploads
     where studio_id = $1 and submission_id = $2 order by created_at, id"""
+# Of a query whose submission is n.
+FILES_AS_JSON = """
+    (select coalesce(json_agg(json_build_object('id', u.id, 'filename', u.filename, 'size', u.size)
+                              order by u.created_at, u.id), '[]')
+     from form_uploads u where u.studio_id = $1 and u.submission_id = n.id)::text as files"""
 HAS_SUBMISSION = "select exists (select from form_submissions where studio_id = $1 and id = $2)"
 
 FORGET = f"""
@@ -39,6 +45,7 @@ class NewUpload(NamedTuple):
     size: int
     sha256: bytes
     stored_name: str
+    place: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ class StoredFile:
     content_type: str
     size: int
     stored_name: str
+    place: str | None
 
 
 async def lock_usage(connection: Connection, access: Access, form_id: str | UUID) -> UploadUsage:
@@ -67,7 +75,7 @@ async def find_file(
 ) -> StoredFile | None:
     ids = (form_id, submission_id, upload_id)
     statement = """
-    select u.filename, u.content_type, u.size, u.stored_name from form_uploads u
+    select u.filename, u.content_type, u.size, u.stored_name, u.place from form_uploads u
     join form_submissions n on n.studio_id = u.studio_id and n.id = u.submission_id
     join forms f on f.studio_id = n.studio_id and f.id = n.form_id
     where u.studio_id = $1 and n.form_id = $2 and u.submission_id = $3 and u.id = $4 and (f.status <> 'draft' or $5)"""
@@ -86,13 +94,15 @@ async def files_of_submission(connection: Connection, access: Access, submission
 async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:
     statement = """
     with made as (
-        insert into form_uploads (studio_id, id, form_id, field_key, filename, content_type, size, sha256, stored_name)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *
+        insert into form_uploads
+            (studio_id, id, form_id, field_key, filename, content_type, size, sha256, stored_name, place)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, ($9::text[])[1], ($9::text[])[2]) returning *
     )
     select row_to_json(w)::text from (
         select u.id, 'form_upload' as object, u.filename, u.size, u.content_type from made u
     ) w"""
-    return str(await connection.fetchval(statement, access.studio_id, new_id(), *made))
+    stored = [made.stored_name, made.place]
+    return str(await connection.fetchval(statement, access.studio_id, new_id(), *made[:-2], stored))
 
 
 async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:
@@ -107,10 +117,29 @@ async def discard_uploads(connection: Connection, access: Access, ids: list[str]
     return [row["stored_name"] for row in await connection.fetch(statement, access.studio_id, ids)]
 
 
-async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:
-    """Return those that have a row, as an upload or as a picture."""
-    statement = f"select stored_name from {FILES} f where studio_id = $1 and stored_name = any($2)"
-    return {row["stored_name"] for row in await connection.fetch(statement, access.studio_id, names)}
+async def known_files(connection: Connection, access: Access, names: list[str]) -> dict[str, str | None]:
+    """Return the places of those that have a row, as an upload or as a picture."""
+    statement = f"select stored_name, place from {FILES} f where studio_id = $1 and stored_name = any($2)"
+    return {row["stored_name"]: row["place"] for row in await connection.fetch(statement, access.studio_id, names)}
+
+
+async def digests(connection: Connection, access: Access, names: Sequence[str]) -> dict[str, str]:
+    """Return how the SHA-256 of each file begins, in hex: that of a picture is in its name."""
+    statement = """
+        select stored_name, encode(sha256, 'hex') as digest from form_uploads
+        where studio_id = $1 and stored_name = any($2)
+        union all select name, split_part(name, '.', 1) from pictures where studio_id = $1 and name = any($2)"""
+    return {row["stored_name"]: row["digest"] for row in await connection.fetch(statement, access.studio_id, names)}
+
+
+async def note_place(connection: Connection, access: Access, names: Sequence[str], place: str | None) -> None:
+    """Record where these files are now."""
+    statement = """
+        with changed as (
+            update form_uploads set place = $3
+            where studio_id = $1 and stored_name = any($2) and place is distinct from $3)
+        update pictures set place = $3 where studio_id = $1 and name = any($2) and place is distinct from $3"""
+    await connection.execute(statement, access.studio_id, list(names), place)
 
 
 async def page_of_files(connection: Connection, access: Access, after: str, at_most: int) -> list[str]:

@@ -47,13 +47,13 @@ UPDATES: Mapping[str, str] = {
         where t.studio_id = $1 and t.id = $2"""
     for kind, columns in COLUMNS.items()
 }
-LOCKS: Mapping[str, str] = {
+READS: Mapping[str, str] = {
     kind: f"""
         select t.* from {audit.TABLES[kind]} t
-        where t.studio_id = $1 and t.id = $2 and ($3::uuid[] is null or {PLACES.get(kind, "true")})
-        for no key update"""
+        where t.studio_id = $1 and t.id = $2 and ($3::uuid[] is null or {PLACES.get(kind, "true")})"""
     for kind in COLUMNS
 }
+LOCKS: Mapping[str, str] = {kind: f"{statement} for no key update" for kind, statement in READS.items()}
 
 
 async def setting(connection: Connection, access: Access) -> Setting | None:
@@ -61,6 +61,11 @@ async def setting(connection: Connection, access: Access) -> Setting | None:
     statement = "select currency, country, timezone from studios where studio_id = $1"
     row = await connection.fetchrow(statement, access.studio_id)
     return None if row is None else Setting(row["currency"], row["country"], row["timezone"])
+
+
+async def read_row(connection: Connection, access: Access, kind: str, row_id: UUID) -> Record | None:
+    """Return a row, or None if it does not exist or is at a location that is not permitted."""
+    return await connection.fetchrow(READS[kind], access.studio_id, row_id, access.location_ids)
 
 
 async def lock_row(connection: Connection, access: Access, kind: str, row_id: UUID) -> Record | None:

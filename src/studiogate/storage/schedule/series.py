@@ -92,6 +92,12 @@ MOVE_CLASSES = """
     where studio_id = $1 and series_id = $2 and series_date >= $4"""
 LEAVE = "update classes set series_id = null, series_date = null where studio_id = $1 and id = any($2::uuid[])"
 DETACH = "update classes set detached = true where studio_id = $1 and id = any($2::uuid[])"
+REJOIN = f"""
+    update classes c set detached = false, series_revision = s.revision
+    from class_series s
+    where c.studio_id = $1 and c.id = $2 and s.studio_id = $1 and s.id = c.series_id
+      and (c.start_time, c.end_time) = ($3::timestamptz, $4::timestamptz)
+      and row({shared_of("c")}) is not distinct from row({OF_SERIES})"""
 RAISE_REVISION = "update class_series set revision = revision + 1 where studio_id = $1 and id = $2"
 GENERATED = "update class_series set generated_until = $3 where studio_id = $1 and id = $2"
 LAST_DATE = "update class_series set last_date = $3 where studio_id = $1 and id = $2"
@@ -136,6 +142,10 @@ async def lock_series(connection: Connection, access: Access, series_id: UUID) -
     """Lock a series, or return None if it does not exist or its location is not permitted."""
     if await connection.fetchrow(LOCK, access.studio_id, series_id, access.location_ids) is None:
         return None
+    return await read_series(connection, access, series_id)
+
+
+async def read_series(connection: Connection, access: Access, series_id: UUID) -> Series | None:
     row = await connection.fetchrow(READ, access.studio_id, series_id)
     if row is None:
         return None
@@ -225,6 +235,11 @@ async def leave(connection: Connection, access: Access, class_ids: Sequence[UUID
 
 async def detach(connection: Connection, access: Access, class_ids: Sequence[UUID]) -> None:
     await connection.execute(DETACH, access.studio_id, list(class_ids))
+
+
+async def rejoin(connection: Connection, access: Access, class_id: UUID, meant: Occurrence) -> None:
+    """Let a locked class follow its series again, if it has the values of its series and these times."""
+    await connection.execute(REJOIN, access.studio_id, class_id, meant.start_time, meant.end_time)
 
 
 async def closed_days(connection: Connection, access: Access, location_id: object, days: Days) -> list[Days]:

@@ -16,12 +16,12 @@ MAX_CLASSES = 500
 CLASSES = """
     select c.id, c.title, c.start_time, c.end_time, c.room_id, c.instructor_id, r.name as room, i.name as instructor,
            c.capacity::integer as capacity, c.booked_count::integer as booked_count,
-           c.waitlist_count::integer as waitlist_count, c.status::text as status, c.visible
+           c.waitlist_count::integer as waitlist_count, c.status::text as status, c.visible, c.class_type_id
     from classes c
     left join rooms r on r.studio_id = $1 and r.id = c.room_id
     left join instructors i on i.studio_id = $1 and i.id = c.instructor_id
-    where c.studio_id = $1 and c.location_id = $2 and c.start_time >= $3 and c.start_time < $4
-      and ($5::uuid is null or c.instructor_id = $5)
+    where c.studio_id = $1 and c.location_id = $2 and c.start_time >= $3::timestamptz - interval '1 day'
+      and c.start_time < $4 and c.end_time > $3 and ($5::uuid is null or c.instructor_id = $5)
     order by c.start_time, c.title, c.id limit $6"""
 # Classes of the same instructors at other locations, to mark who is in two places.
 ELSEWHERE = """
@@ -46,6 +46,10 @@ CLOSURES = """
     order by o.first_date, o.id limit 200"""
 
 
+# In the order in which they were created.
+CLASS_TYPES = "select t.id from class_types t where t.studio_id = $1 order by t.created_at, t.id limit 500"
+
+
 class WeekClass(NamedTuple):
     id: UUID
     title: str
@@ -60,6 +64,7 @@ class WeekClass(NamedTuple):
     waitlist_count: int
     status: str
     visible: bool
+    class_type_id: UUID | None
 
     @property
     def slot(self) -> Slot:
@@ -97,7 +102,8 @@ async def read_classes(
     between: tuple[datetime, datetime],
     instructor_id: UUID | None = None,
 ) -> list[WeekClass]:
-    """Return the classes of a location that start in this time, in order, at most one more than ``MAX_CLASSES``."""
+    """Return the classes of a location that take place in this time, in order of their start, at most one more than
+    ``MAX_CLASSES``. Those of the day before are among them if they go on after midnight."""
     rows = await connection.fetch(CLASSES, access.studio_id, location_id, *between, instructor_id, MAX_CLASSES + 1)
     return [WeekClass(*row) for row in rows]
 
@@ -118,6 +124,11 @@ async def read_choices(connection: Connection, access: Access, location_id: UUID
     rows = await connection.fetch(CHOICES, access.studio_id, location_id)
     kinds = ("room", "instructor", "class_type")
     return Choices(*(tuple(Choice(*row[1:]) for row in rows if row["kind"] == kind) for kind in kinds))
+
+
+async def class_type_ids(connection: Connection, access: Access) -> list[UUID]:
+    """Return all class types, deactivated ones too, in an order that stays when others are added."""
+    return [row["id"] for row in await connection.fetch(CLASS_TYPES, access.studio_id)]
 
 
 async def read_closures(connection: Connection, access: Access, location_id: UUID, days: Days) -> list[Closure]:

@@ -184,10 +184,7 @@ SUBMISSIONS = Table(
     "form_submissions",
     "submission",
     forms.SUBMISSIONS,
-    (
-        Column("form_id", "uuid", at_creation=True),
-        Column("form_version", "integer", _VERSION, at_creation=True),
-    ),
+    (Column("form_id", "uuid", at_creation=True), Column("form_version", "integer", _VERSION, at_creation=True)),
     references=_to("form_id", "member_id", "lead_id"),
 )
 FILES = Table(
@@ -211,11 +208,7 @@ WAITLIST = Table(
     history=True,
 )
 LEDGER = Table(
-    "credit_ledger",
-    "line of the ledger",
-    history.LEDGER,
-    references=_to("membership_id", "booking_id"),
-    history=True,
+    "credit_ledger", "line of the ledger", history.LEDGER, references=_to("membership_id", "booking_id"), history=True
 )
 CANCELLATIONS = Table(
     "booking_cancellations",

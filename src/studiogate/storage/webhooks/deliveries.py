@@ -72,6 +72,14 @@ def fan_out(events: str, condition: str = "true") -> str:
 REDELIVER = fan_out(
     "events", "v.id = $2 and owner.scopes <@ $3::text[] and ($4::uuid[] is null or owner.location_ids <@ $4)"
 )
+# $2 the event, $3 the endpoint. One that is switched off gets it once it is on again.
+RESEND = f"""
+    insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type, due_at)
+    select v.studio_id, gen_random_uuid(), e.id, v.id, v.type, case when e.enabled then now() else 'infinity' end
+    from events v
+    join webhook_endpoints e on e.studio_id = v.studio_id and e.id = $3 and e.deleted_at is null
+    join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+    where v.studio_id = $1 and v.id = $2 and {VISIBLE}"""
 # $6 is the limit of one replay, $7 the free part of the queue. All events of the first instant are taken, as far as the
 # queue has room: with fewer of them, the next replay would start at the same instant again, and so on for ever.
 # In order of time, because the next replay continues at a time: an event of a long transaction has a later number than
@@ -116,6 +124,18 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> in
     return affected(
         await connection.execute(REDELIVER, access.studio_id, event_id, sorted(access.scopes), access.location_ids)
     )
+
+
+async def event_of(connection: Connection, access: Access, endpoint_id: str, delivery_id: UUID) -> UUID | None:
+    """Return the event that a delivery to an endpoint carries; None if there is no such delivery, or it is a test."""
+    statement = "select event_id from webhook_deliveries where studio_id = $1 and endpoint_id = $2 and id = $3"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id, endpoint_id, delivery_id)
+    return found
+
+
+async def resend(connection: Connection, access: Access, endpoint_id: str, event_id: UUID) -> bool:
+    """Queue an event again for one endpoint; return whether the endpoint's key may still see it."""
+    return affected(await connection.execute(RESEND, access.studio_id, event_id, endpoint_id)) > 0
 
 
 class ReplayedEvents(NamedTuple):

@@ -40,6 +40,16 @@ async def is_visible(connection: Connection, access: Access, endpoint_id: str | 
     return await read_endpoint(connection, access, endpoint_id) is not None
 
 
+async def scopes_of(connection: Connection, access: Access, endpoint_id: UUID) -> list[str]:
+    """Return the scopes of the key that an endpoint belongs to."""
+    statement = """
+        select owner.scopes from webhook_endpoints e
+        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+        where e.studio_id = $1 and e.id = $2"""
+    found: list[str] | None = await connection.fetchval(statement, access.studio_id, endpoint_id)
+    return found or []
+
+
 async def lock_studio(connection: Connection, access: Access) -> None:
     """Lock the studio: its endpoints are created one after the other, so that they can be counted."""
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
@@ -124,12 +134,7 @@ ROTATE = f"""
 async def rotate(connection: Connection, access: Access, endpoint_id: str, sealed_secret: bytes) -> None:
     """Replace the secret. The ones before still sign, each for a day from its own replacement."""
     await connection.execute(
-        ROTATE,
-        access.studio_id,
-        endpoint_id,
-        sealed_secret,
-        BOTH_SECRETS,
-        MAX_REPLACED_SECRETS - 1,
+        ROTATE, access.studio_id, endpoint_id, sealed_secret, BOTH_SECRETS, MAX_REPLACED_SECRETS - 1
     )
 
 

@@ -7,10 +7,7 @@ from studiogate import API_VERSION
 from studiogate.api.framework.openapi.schemas import Schema, example_of, id_example, tidied
 from studiogate.api.framework.operations import EXAMPLE_REQUEST_ID
 
-_FILTERS = {
-    "status": "Only those in this state.",
-    "active": "Only active ones, or with `false` only inactive ones.",
-}
+_FILTERS = {"status": "Only those in this state.", "active": "Only active ones, or with `false` only inactive ones."}
 _EXAMPLES = {"email": "sam@example.com", "idempotency-key": "b5a1f9c2-40d7-4a7e-9d6e-3f0c8e2a7d11"}
 
 COMPONENTS: Mapping[str, dict[str, object]] = {

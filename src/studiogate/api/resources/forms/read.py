@@ -33,7 +33,6 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage.forms import save as storage
 from studiogate.storage.forms import uploads
-from studiogate.storage.upload_folder import UploadFolder
 from studiogate.web.response import Answer, OpenFile
 
 Reader = Annotated[Caller, needs(Scope.FORMS_READ)]
@@ -257,11 +256,10 @@ async def read_file(caller: SubmissionReader, form_id: PathId, submission_id: Pa
     stored = await caller.read(uploads.find_file, form_id, submission_id, upload_id)
     if stored is None:
         return caller.refuse(Refusal(Code.NOT_FOUND))
-    folder = UploadFolder(caller.runtime.settings.data_dir)
-    try:
-        stream = await asyncio.to_thread(folder.open, caller.access.studio_id, stored.stored_name)
-    except OSError:
-        return refused(Refusal(Code.STORAGE_UNAVAILABLE), caller.request_id)
+    ids = (caller.access.studio_id, stored.stored_name, stored.place)
+    opened = await asyncio.to_thread(caller.runtime.uploads.open_or_refuse, *ids)
+    if isinstance(opened, Refusal):
+        return refused(opened, caller.request_id)
     # As RFC 6266 has it: the name in ASCII for old clients, in UTF-8 for all others; never inline.
     plain = _UNSAFE.sub("_", stored.filename)
     disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(stored.filename, safe='')}"
@@ -269,4 +267,4 @@ async def read_file(caller: SubmissionReader, form_id: PathId, submission_id: Pa
         (b"content-type", stored.content_type.encode("ascii", "replace")),
         (b"content-disposition", disposition.encode("ascii")),
     )
-    return Answer(200, b"", headers, OpenFile(stream, stored.size))
+    return Answer(200, b"", headers, OpenFile(opened.stream, stored.size))

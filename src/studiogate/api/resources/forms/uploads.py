@@ -16,7 +16,7 @@ from studiogate.domain.refusals import Code, Fault, Refusal, faulty
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
 from studiogate.storage.forms.uploads import NewUpload
-from studiogate.storage.upload_folder import DiskFullError, IncomingFile, UploadFolder
+from studiogate.storage.upload_store import FilesUnavailableError, IncomingFile
 from studiogate.web.body import BodyError, BodyLimits
 from studiogate.web.limits import Limit
 from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
@@ -101,17 +101,17 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
     form = await caller.read(look, form_id)
     if isinstance(form, Refusal):
         return caller.refuse(form)
-    full = flow.room_refusal(caller.runtime.settings)
+    full = flow.room_refusal(caller.runtime.uploads, caller.runtime.settings)
     if full is not None:
         return refused(full, caller.request_id, RETRY_WHEN_FULL)
     try:
         return await _stored(caller, form, idempotency_key)
-    except DiskFullError:
+    except FilesUnavailableError:
         return refused(flow.DISK_IS_FULL, caller.request_id, RETRY_WHEN_FULL)
 
 
 async def _stored(caller: Caller, form: FormForUpload, idempotency_key: str | None) -> Answer:
-    with IncomingFile(UploadFolder(caller.runtime.settings.data_dir), caller.access.studio_id) as file:
+    async with IncomingFile(caller.runtime.uploads, caller.access.studio_id) as file:
         upload = await _received(caller, form, file)
         if isinstance(upload, Refusal):
             return caller.refuse(upload)
@@ -161,7 +161,7 @@ async def _recorded(
         Success(201),
     )
     if answer.status == 201 and REPLAYED not in answer.headers:
-        file.keep()
+        await file.keep()
     return answer
 
 

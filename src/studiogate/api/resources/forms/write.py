@@ -85,9 +85,7 @@ class StudioFormUpdate(Partial):
 
     title: NonEmptyName = Field(default_factory=str, description="The title.", examples=["New client intake"])
     slug: Slug = Field(
-        default_factory=str,
-        description="Its part of the address of its hosted page.",
-        examples=["new-client-intake"],
+        default_factory=str, description="Its part of the address of its hosted page.", examples=["new-client-intake"]
     )
     description: Description | None = Field(None, description=DESCRIPTION_TEXT)
     fields: Fields = Field(default_factory=list, description=FIELDS_TEXT, examples=[FIELDS])

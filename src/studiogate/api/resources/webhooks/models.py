@@ -72,9 +72,7 @@ class WebhookEndpointUpdate(Partial, WithUrl):
     event_types: EventTypes = Field(default_factory=list, description=EVENT_TYPES_TEXT, examples=[["booking.*"]])
     description: Description | None = Field(None, description="Your own note.", examples=["Production"])
     enabled: bool = Field(
-        default_factory=bool,
-        strict=True,
-        description="Whether events are sent. True also forgets why it was disabled.",
+        default_factory=bool, strict=True, description="Whether events are sent. True also forgets why it was disabled."
     )
 
 

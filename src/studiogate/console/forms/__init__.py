@@ -1,0 +1,1 @@
+"""Forms: the list, the builder, links, and the inbox of submissions."""

@@ -1,0 +1,1 @@
+"""Leads: the board by status, and what staff do with one lead."""

@@ -1,0 +1,235 @@
+"""Webhook endpoints: how each does, what was delivered, and how a receiver that was broken gets what it missed."""
+
+from datetime import timedelta
+from functools import partial
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from studiogate import clock
+from studiogate.console.framework import Action, ConsoleRequest, Form, Subject, Values, about, action, page
+from studiogate.console.framework.formats import counted, with_query
+from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.parse import as_id, read_instant
+from studiogate.console.framework.posted import SEEN, seen_text, untouched
+from studiogate.console.partners import words
+from studiogate.domain import event_masks
+from studiogate.domain.events import EVERYTHING, PATTERNS
+from studiogate.domain.keys import giveable
+from studiogate.domain.refusals import Fault, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import fault, refused
+from studiogate.flows import webhook_staff as flows
+from studiogate.storage import keys
+from studiogate.storage.webhooks import overview
+from studiogate.web.response import Answer
+
+PATH = "/console/partners/webhooks"
+PER_PAGE = 50
+MAX_URL, MAX_DESCRIPTION = 2_048, 500
+KEYS_OFFERED = 200
+FAMILIES = [each for each in PATTERNS if each.endswith(".*")]
+# How far back a receiver can recover at once; the log keeps thirty days.
+SINCE = {
+    "the last hour": timedelta(hours=1),
+    "the last 6 hours": timedelta(hours=6),
+    "the last 24 hours": timedelta(days=1),
+    "the last 3 days": timedelta(days=3),
+    "the last 7 days": timedelta(days=7),
+    "the last 30 days": timedelta(days=30),
+}
+
+
+def host(url: str) -> str:
+    return urlsplit(url).netloc
+
+
+ENDPOINT = Subject(
+    "endpoint",
+    "/partners/webhooks/{endpoint_id}",
+    Permission.WEBHOOKS,
+    overview.read_endpoint,
+    lambda row: f"{PATH}/{row['id']}",
+    lambda row: host(row["url"]),
+    {"words": words},
+)
+
+
+@page("/partners/webhooks", Permission.WEBHOOKS)
+async def show_endpoints(request: ConsoleRequest) -> Answer:
+    async with request.database.connection() as connection:
+        found = await overview.list_endpoints(connection, request.access)
+    return request.render("partners/webhooks.html", rows=found, words=words, now=clock.now())
+
+
+@page("/partners/webhooks/{endpoint_id}", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def show_endpoint(request: ConsoleRequest, endpoint: Row) -> Answer:
+    return await _page_of(request, endpoint)
+
+
+async def _page_of(request: ConsoleRequest, endpoint: Row, secret: str | None = None) -> Answer:
+    """Show an endpoint with its deliveries; ``secret`` is one that was made just now."""
+    waiting, place = request.query.get("show") == "waiting", (as_id(request.query.get("after")), PER_PAGE)
+    async with request.database.connection() as connection:
+        args = (connection, request.access, endpoint["id"], place)
+        found = await overview.list_deliveries(*args, waiting=waiting)
+    path = f"{PATH}/{endpoint['id']}"
+    values: Values = {"endpoint": endpoint, "rows": found.rows, "secret": secret, "waiting": waiting, "words": words}
+    next_href = found.next and with_query(path, show="waiting" if waiting else None, after=found.next)
+    return request.render("partners/webhook.html", base=path, next_href=next_href, now=clock.now(), **values)
+
+
+@page("/partners/webhooks/{endpoint_id}/deliveries/{delivery_id}", Permission.WEBHOOKS)
+async def show_delivery(request: ConsoleRequest) -> Answer:
+    """Show the attempts of a delivery. What a receiver answered may repeat what was sent to it."""
+    ids = request.param_id("endpoint_id"), request.param_id("delivery_id")
+    async with request.database.connection() as connection:
+        found = await overview.read_delivery(connection, request.access, *ids)
+    if found is None:
+        return request.not_found()
+    delivery, attempts = found
+    sees = event_masks.sees(request.access, delivery["event_type"])
+    values: Values = {"delivery": delivery, "attempts": attempts, "sees": sees, "words": words}
+    return request.render("partners/delivery.html", label=host(delivery["url"]), base=f"{PATH}/{ids[0]}", **values)
+
+
+# Creating and changing.
+
+
+def _form(request: ConsoleRequest, template: str, stored: Values, more: Values) -> Answer:
+    shown = stored
+    if request.typed is not None:
+        shown = {**stored, **request.typed, "event_types": request.posted.lists.get("event_types", [])}
+    seen = (request.typed or {}).get(SEEN) or seen_text(stored)
+    values: Values = {"stored": shown, "seen": seen, "families": FAMILIES, "every": EVERYTHING, **more}
+    return request.render(template, **values)
+
+
+@page("/partners/webhooks/new", Permission.WEBHOOKS)
+async def show_new(request: ConsoleRequest) -> Answer:
+    async with request.database.connection() as connection:
+        offered = await keys.key_names(connection, request.access, KEYS_OFFERED)
+    given = giveable(request.access)
+    usable = [(each["id"], each["name"]) for each in offered if given.issuperset(each["scopes"])]
+    stored = {"url": "", "key": request.query.get("key", ""), "event_types": [EVERYTHING], "description": ""}
+    more = {"keys": usable, "hidden": len(offered) - len(usable), "label": ""}
+    return _form(request, "partners/webhook_new.html", stored, more)
+
+
+@action("/partners/webhooks/new", Permission.WEBHOOKS)
+async def create(request: ConsoleRequest) -> Answer:
+    details = await _read(request)
+    if isinstance(details, Refusal):
+        return request.refused(details, f"{PATH}/new")
+    key_id, given = request.form.get("key", ""), {**details, "enabled": True}
+    made = await request.run(flows.create, key_id, given, request.runtime.sealer)
+    return await _with_secret(request, made, f"{PATH}/new")
+
+
+async def _with_secret(request: ConsoleRequest, made: dict[str, object] | Refusal, form: str) -> Answer:
+    if isinstance(made, Refusal):
+        return request.refused(made, form)
+    async with request.database.connection() as connection:
+        endpoint = await overview.read_endpoint(connection, request.access, UUID(str(made["id"])))
+    return request.not_found() if endpoint is None else await _page_of(request, endpoint, str(made["secret"]))
+
+
+async def _read(request: ConsoleRequest) -> Values | Refusal:
+    """Return what a form says about an endpoint: its address, the types of events, a description."""
+    form, faults = request.form, list[Fault]()
+    url, description = form.get("url", "").strip(), form.get("description", "").strip()
+    types = [each for each in dict.fromkeys(request.posted.lists.get("event_types", [])) if each in PATTERNS]
+    wrong = await request.runtime.resolver.fault_of(url) if 0 < len(url) <= MAX_URL else "should be an https address"
+    if wrong is not None:
+        faults.append(fault("url", wrong))
+    if not types:
+        faults.append(fault("event_types", "choose at least one kind of event"))
+    if len(description) > MAX_DESCRIPTION:
+        faults.append(fault("description", f"must have at most {MAX_DESCRIPTION} characters"))
+    return refused(*faults) if faults else {"url": url, "event_types": types, "description": description or None}
+
+
+@page("/partners/webhooks/{endpoint_id}/change", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def show_change(request: ConsoleRequest, endpoint: Row) -> Answer:
+    stored = {name: endpoint[name] or "" for name in ("url", "event_types", "description")}
+    return _form(request, "partners/webhook_change.html", stored, {"label": endpoint["key"]})
+
+
+@action("/partners/webhooks/{endpoint_id}/change", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def change(request: ConsoleRequest, endpoint: Row) -> Answer:
+    back, details = f"{PATH}/{endpoint['id']}", await _read(request)
+    if isinstance(details, Refusal):
+        return request.refused(details, f"{back}/change")
+    same = untouched(request.posted.lists, details)
+    differing = {name: each for name, each in details.items() if name not in same and each != endpoint[name]}
+    if differing:
+        changed = await request.run(flows.change, endpoint["id"], differing)
+        if isinstance(changed, Refusal):
+            return request.refused(changed, f"{back}/change")
+    return request.go_to(back, "Saved." if differing else "Nothing was changed.")
+
+
+@page("/partners/webhooks/{endpoint_id}/rotate", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def show_rotate(request: ConsoleRequest, endpoint: Row) -> Answer:
+    return request.render("partners/webhook_rotate.html", label=host(endpoint["url"]))
+
+
+@action("/partners/webhooks/{endpoint_id}/rotate", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def rotate(request: ConsoleRequest, endpoint: Row) -> Answer:
+    made = await request.run(flows.rotate_secret, endpoint["id"], request.runtime.sealer)
+    return await _with_secret(request, made, f"{PATH}/{endpoint['id']}/rotate")
+
+
+# Sending again.
+
+
+@page("/partners/webhooks/{endpoint_id}/recover", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def show_recover(request: ConsoleRequest, endpoint: Row) -> Answer:
+    label = host(endpoint["url"])
+    return request.render("partners/webhook_recover.html", endpoint=endpoint, choices=list(SINCE), label=label)
+
+
+@action("/partners/webhooks/{endpoint_id}/recover", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def recover(request: ConsoleRequest, endpoint: Row) -> Answer:
+    back, asked = f"{PATH}/{endpoint['id']}", request.form.get("since", "")
+    # When it began to fail comes from the form: by now it can have recovered by itself, without what it missed.
+    since = clock.now() - SINCE[asked] if asked in SINCE else read_instant(asked)
+    if since is None:
+        return request.refused(refused(fault("since", "must be one of the choices")), f"{back}/recover")
+    # The event that failed first is older than its first attempt.
+    count = await request.run(flows.recover, endpoint["id"], since - timedelta(minutes=1))
+    if isinstance(count, Refusal):
+        return request.refused(count, f"{back}/recover")
+    return request.go_to(back, f"{counted(count, 'event')} on the way again, oldest first.")
+
+
+@action("/partners/webhooks/{endpoint_id}/deliveries/{delivery_id}/resend", Permission.WEBHOOKS)
+@about(ENDPOINT.of_path)
+async def resend(request: ConsoleRequest, endpoint: Row) -> Answer:
+    back, delivery_id = f"{PATH}/{endpoint['id']}", request.param_id("delivery_id")
+    sent = await request.run(flows.resend, endpoint["id"], delivery_id)
+    if isinstance(sent, Refusal):
+        return request.refused(sent, back)
+    return request.go_to(back, "Sent again." if endpoint["enabled"] else "It is sent once the endpoint is on.")
+
+
+_ON, _OFF = (partial(flows.switch, enabled=each) for each in (True, False))
+ACTIONS = (
+    Action(ENDPOINT, "on", _ON, "On. What waited is delivered now.", undo="off"),
+    Action(ENDPOINT, "off", _OFF, "Off. What is pending waits; later events are not queued.", undo="on"),
+    Action(ENDPOINT, "test", flows.send_test, "A test message is on its way. It appears below."),
+    Action(
+        ENDPOINT,
+        "delete",
+        flows.delete,
+        "Deleted. Nothing more is sent to it.",
+        form=Form("Delete the endpoint", "Delete the endpoint", kind="danger", template="partners/webhook_delete.html"),
+        leads_to=lambda _done: PATH,
+    ),
+)

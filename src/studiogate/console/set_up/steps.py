@@ -1,0 +1,126 @@
+"""The steps from a new studio to its first booking: what is done, what was skipped, and where each is done.
+
+A step is offered if its page exists and the person's role permits it, like an entry of the menu. What somebody skips is
+remembered by their browser, for this studio: it hides a hint and decides nothing, so it must not hide the hint from a
+colleague who would do the step, and needs no row, no permission and no line in the audit log.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from studiogate.console.framework import ConsoleRequest, UndoAction, action, cookies, page
+from studiogate.domain.staff import Permission
+from studiogate.storage.console import FirstRows, read_first_rows
+from studiogate.web.response import Answer
+
+WELCOME = "/console/welcome"
+ALL = "all"  # skipped: the steps are no longer shown on Today
+
+
+class Step(NamedTuple):
+    """``page`` is the entry of the navigation that the step belongs to; ``path`` where it is done, if elsewhere."""
+
+    name: str
+    title: str
+    text: str
+    button: str
+    page: str
+    is_done: Callable[[FirstRows], bool]
+    path: str = ""
+
+    @property
+    def href(self) -> str:
+        return "/console" + (self.path or self.page)
+
+
+STEPS: Sequence[Step] = (
+    Step("place", "Add a place", "Where classes take place: its address and time zone.", "Add a location",
+         "/settings/locations", lambda rows: rows.locations, "/settings/locations/new"),
+    Step("rooms", "Add its rooms", "How many people fit in, with spots if they choose one.", "Add a room",
+         "/settings/locations", lambda rows: rows.rooms),
+    Step("class_types", "Say what you teach", "Such as Vinyasa Flow: its name, a description, a picture.",
+         "Add a class type", "/settings/class-types", lambda rows: rows.class_types, "/settings/class-types/new"),
+    Step("instructors", "Add who teaches", "Their names are shown in the schedule.", "Add an instructor",
+         "/settings/instructors", lambda rows: rows.instructors, "/settings/instructors/new"),
+    Step("products", "Set products and prices", "Memberships, packs and passes that pay for classes.", "Add a product",
+         "/settings/products", lambda rows: rows.products, "/settings/products/new"),
+    Step("rules", "Look over the rules", "Whether bookings need a membership, and until when members cancel for free.",
+         "Look over the rules", "/settings/rules", lambda rows: rows.rules),
+    Step("colleagues", "Invite colleagues", "Each sees what their role needs.", "Invite a colleague", "/staff",
+         lambda rows: rows.colleagues, "/staff/invite"),
+    Step("class", "Plan the first class", "Once, or every week as a series.", "Open the schedule", "/schedule",
+         lambda rows: rows.classes),
+    Step("key", "Make a key for a partner", "With it, a partner or an app books for your members.", "Make a key",
+         "/partners/keys", lambda rows: rows.keys, "/partners/keys/new"),
+)  # fmt: skip
+
+
+class Shown(NamedTuple):
+    step: Step
+    is_done: bool
+    is_skipped: bool
+
+
+class Checklist(NamedTuple):
+    steps: Sequence[Shown]
+    is_dismissed: bool
+    has_booking: bool
+
+    @property
+    def done(self) -> int:
+        return sum(each.is_done for each in self.steps)
+
+    @property
+    def next(self) -> Step | None:
+        """The first step that is neither done nor skipped."""
+        return next((each.step for each in self.steps if not each.is_done and not each.is_skipped), None)
+
+
+async def read_checklist(request: ConsoleRequest) -> Checklist:
+    async with request.database.connection() as connection:
+        rows = await read_first_rows(connection, request.access)
+    skipped = _skipped(request)
+    pages = {each.path for each in request.navigation if each.is_for(request.may)}
+    steps = [
+        Shown(each, each.is_done(rows), each.name in skipped) for each in STEPS if each.page in pages
+    ]  # of the roles that set up a studio, managers make no keys and invite nobody
+    return Checklist(steps, ALL in skipped, rows.bookings)
+
+
+async def open_checklist(request: ConsoleRequest) -> Checklist | None:
+    """Return the steps for the page Today: until the first booking, unless they are done, skipped or dismissed."""
+    if not request.frame.is_new or not request.may(Permission.STUDIO) or ALL in _skipped(request):
+        return None
+    found = await read_checklist(request)
+    return None if found.next is None else found
+
+
+@page("/welcome", Permission.STUDIO)
+async def show_welcome(request: ConsoleRequest) -> Answer:
+    return request.render("set_up/welcome.html", checklist=await read_checklist(request))
+
+
+@action("/welcome/skip", Permission.STUDIO)
+async def skip(request: ConsoleRequest) -> Answer:
+    """Skip a step or all of them, or take that back: ``state`` is then "open"."""
+    name, skipped = request.form.get("step", ""), _skipped(request)
+    titles = {each.name: each.title for each in STEPS} | {ALL: "The first steps"}
+    if name not in titles:
+        return request.not_found()
+    is_open = request.form.get("state") == "open"
+    skipped = skipped - {name} if is_open else skipped | {name}
+    undo = None if is_open else UndoAction("/console/welcome/skip", {"step": name, "state": "open"})
+    text = f"{titles[name]}: {'back on the list' if is_open else 'skipped'}."
+    answer = request.redirect("/console/today" if name == ALL and not is_open else WELCOME, toast=text, undo=undo)
+    cookie = cookies.steps(".".join([_mark(request), *sorted(skipped)]), secure=request.secure)
+    return answer._replace(headers=(*answer.headers, cookie))
+
+
+def _mark(request: ConsoleRequest) -> str:
+    return request.access.studio_id.hex
+
+
+def _skipped(request: ConsoleRequest) -> frozenset[str]:
+    """Return the names of the steps that this browser has skipped for this studio."""
+    studio, *names = request.cookies.get(cookies.STEPS, "").split(".")
+    return frozenset(names) & {ALL, *(each.name for each in STEPS)} if studio == _mark(request) else frozenset()
