@@ -10,6 +10,7 @@ import pytest
 from studiogate.domain.access import operator_access
 from studiogate.domain.mails import MailKind
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.schedule.references import MAX_LISTED
 from studiogate.domain.staff import Role
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings import mails
@@ -99,6 +100,14 @@ async def test_a_new_currency_must_fit_the_fees(studio: BookingStudio) -> None:
     refusal = await refused(studio, studio_flow.change, Given({"currency": "JPY"}))
     assert [fault.loc for fault in refusal.faults] == [("currency",)]
     await studio.staff(studio_flow.change, Given({"currency": "EUR", "policy": {"late_fee_amount": "7.00"}}))
+
+
+async def test_a_fee_that_does_not_fit_is_found_among_many_that_do(studio: BookingStudio) -> None:
+    for _ in range(MAX_LISTED + 1):
+        await studio.policy("classes", await studio.new_class(), late_fee_amount="5")
+    await studio.policy("locations", studio.location, late_fee_amount="5.00")
+    refusal = await refused(studio, studio_flow.change, Given({"currency": "JPY"}))
+    assert ["the policy of location" in fault.msg for fault in refusal.faults] == [True]
 
 
 async def test_a_new_policy_announces_the_classes_that_inherit_it(studio: BookingStudio) -> None:

@@ -24,13 +24,7 @@ from studiogate.web.response import Answer
 STAFF = "/console/staff"
 FIELDS = {"location_ids": "locations", "instructor_id": "instructor"}
 # What each role may do, in the order in which they are offered.
-ROLES: Mapping[Role, str] = {
-    Role.OWNER: "Everything, staff and keys included.",
-    Role.MANAGER: "Everything but staff, the audit log, keys and webhooks.",
-    Role.FRONT_DESK: "The day at the desk: check-in, bookings, members, sales, leads, forms. No prices, no settings.",
-    Role.INSTRUCTOR: "Their own classes: who comes, check-in, no-shows.",
-    Role.DEVELOPER: "Keys, webhooks, events and the request log. No data of people.",
-}
+ROLES: Mapping[Role, str] = {role: role.text for role in Role}
 
 
 def name_of(row: Row) -> str:

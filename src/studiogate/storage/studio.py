@@ -59,13 +59,13 @@ CHANGE = f"""
     where s.studio_id = $1"""
 # Slugs are unique among all studios: hosted pages and commands name a studio by it.
 SLUG_TAKEN = "select true from studios where slug = $2 and studio_id <> $1"
-POLICIES_WITH_FEE = """
+POLICIES = """
     select p.owner, p.policy::text as policy from (
         select 'location ' || id as owner, policy from locations where studio_id = $1
         union all select 'class type ' || id, policy from class_types where studio_id = $1
         union all select 'class ' || id, policy from classes
         where studio_id = $1 and status = 'scheduled' and start_time > now()) p
-    where p.policy ? 'late_fee_amount' order by p.owner limit 50"""
+    where p.policy <> '{}' order by p.owner"""
 
 
 def as_json(values: Mapping[str, Any]) -> str:
@@ -147,8 +147,8 @@ async def update_studio(connection: Connection, access: Access, values: Mapping[
 
 
 async def policies(connection: Connection, access: Access) -> dict[str, dict[str, object]]:
-    """Return the policies with a late fee of locations, class types and classes, by what they belong to."""
-    rows = await connection.fetch(POLICIES_WITH_FEE, access.studio_id)
+    """Return the policies of locations, class types and coming classes, by what they belong to."""
+    rows = await connection.fetch(POLICIES, access.studio_id)
     return {row["owner"]: json.loads(row["policy"]) for row in rows}
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from studiogate.domain.bookings.policy import policy_faults
 from studiogate.domain.refusals import Fault
 
 NOUNS = {"location_id": "location", "room_id": "room", "class_type_id": "class type", "instructor_id": "instructor"}
+MAX_LISTED = 50  # policies that do not fit a new currency
 
 
 class Referenced(NamedTuple):
@@ -45,9 +47,11 @@ def waiver_form_ids(values: Mapping[str, Any]) -> list[str]:
 
 
 def currency_faults(currency: str, policies: Mapping[str, Mapping[str, object]]) -> Iterator[Fault]:
-    """Yield a fault for each stored policy, by the name of its row, whose late fee does not fit a new currency."""
-    for owner, policy in policies.items():
-        for member, message in policy_faults(policy, currency):
-            yield Fault(
-                ("currency",), "value_error", f"does not fit {member} in the policy of {owner}, which {message}"
-            )
+    """Yield a fault for each stored policy, by the name of its row, whose amounts do not fit a new currency; the first
+    ``MAX_LISTED``."""
+    faults = (
+        Fault(("currency",), "value_error", f"does not fit {member} in the policy of {owner}, which {message}")
+        for owner, policy in policies.items()
+        for member, message in policy_faults(policy, currency)
+    )
+    yield from islice(faults, MAX_LISTED)

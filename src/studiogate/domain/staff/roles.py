@@ -14,11 +14,23 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 
 
 class Role(StrEnum):
-    OWNER = "owner"
-    MANAGER = "manager"
-    FRONT_DESK = "front_desk"
-    INSTRUCTOR = "instructor"
-    DEVELOPER = "developer"
+    """Each with the sentence that explains it to whoever gives it to somebody."""
+
+    text: str
+
+    def __new__(cls, value: str, text: str) -> "Role":
+        role = str.__new__(cls, value)
+        role._value_, role.text = value, text
+        return role
+
+    OWNER = "owner", "Everything, staff and keys included."
+    MANAGER = "manager", "Everything but staff, the audit log, keys and webhooks."
+    FRONT_DESK = (
+        "front_desk",
+        "The day at the desk: check-in, bookings, members, sales, leads, forms. No prices, no settings.",
+    )
+    INSTRUCTOR = "instructor", "Their own classes: who comes, check-in, no-shows."
+    DEVELOPER = "developer", "Keys, webhooks, events and the request log. No data of people."
 
 
 class Permission(StrEnum):
