@@ -18,9 +18,9 @@ class Role(StrEnum):
 
     text: str
 
-    def __new__(cls, value: str, text: str) -> "Role":
+    def __new__(cls, value: str, *text: str) -> "Role":
         role = str.__new__(cls, value)
-        role._value_, role.text = value, text
+        role._value_, role.text = value, "".join(text)
         return role
 
     OWNER = "owner", "Everything, staff and keys included."
