@@ -7,6 +7,7 @@ requests with unknown fields or parameters are refused, so neither may disappear
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ Schema = Mapping[str, Any]
 # In requests: lower upper bounds and higher lower bounds refuse what was accepted before.
 UPPER = ("maxLength", "maxItems", "maximum", "exclusiveMaximum", "maxProperties")
 LOWER = ("minLength", "minItems", "minimum", "exclusiveMinimum", "minProperties")
+ALTERNATIVES = re.compile(r"\(([^()|]+(?:\|[^()|]+)+)\)")  # in a pattern
 
 
 def current() -> Document:
@@ -210,8 +212,17 @@ def _narrowed(place: str, was: Schema, now: Schema) -> Iterator[str]:
             yield f"{place}: {bound} is {now[bound]}"
     if "enum" in now and (refused := [each for each in was.get("enum", ()) if each not in now["enum"]]):
         yield f"{place}: no longer takes {', '.join(map(str, refused))}"
-    if "pattern" in now and now["pattern"] != was.get("pattern"):
+    if "pattern" in now and not _takes_all_of(now["pattern"], was.get("pattern")):
         yield f"{place}: pattern is {now['pattern']}"
+
+
+def _takes_all_of(pattern: str, former: str | None) -> bool:
+    """Return whether a pattern is the former one, or the same with further alternatives."""
+    if former is None:
+        return False
+    lists = [[set(each.split("|")) for each in ALTERNATIVES.findall(either)] for either in (former, pattern)]
+    same_around = ALTERNATIVES.sub("", former) == ALTERNATIVES.sub("", pattern)
+    return same_around and all(before <= after for before, after in zip(*lists, strict=True))
 
 
 def main() -> None:
