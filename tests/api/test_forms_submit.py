@@ -239,7 +239,7 @@ async def test_an_unknown_email_becomes_a_lead_where_the_form_says_so(partner: P
         *(submit(partner, eager, email="unknown@example.com", submitter_name="Uma Thorn") for _ in range(4))
     )
     (lead,) = (await partner.get("/leads?email=unknown@example.com"))["data"]
-    assert (lead["source"], lead["first_name"], lead["status"]) == ("form", "Uma", "new")
+    assert [lead[name] for name in ("source", "first_name", "last_name", "status")] == ["form", "Uma", "Thorn", "new"]
     assert {each.json()["lead_id"] for each in responses} == {lead["id"]}
     assert len(lead["metadata"]["form_submissions"]) == 4
     member = await partner.value("select email from members where id = $1", partner.studio.first("member"))

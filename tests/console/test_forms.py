@@ -315,7 +315,7 @@ async def test_faults_are_said_beside_the_question_and_prevent_publishing(consol
     assert [(each["field"], each["member"], each["where"]) for each in saved["faults"]] == [
         (0, "options", "Question 1 “Any injuries?”, options"),
         (1, "display_when", "Question 2 “Which injury?”, condition, the question of the condition"),
-        (None, "redirect_url", "Page afterwards"),
+        (None, "redirect_url", "Page that opens after sending"),
     ]
     refused = await console.post(f"/console/forms/{form}/publish", {"revision": "1"})
     assert refused.status_code == 422
@@ -377,13 +377,32 @@ async def test_discard(console: Console) -> None:
     assert "Not this" not in (await console.get(f"/console/forms/{form}/edit")).text
 
 
+async def test_faults_are_said_in_the_words_of_the_builder(console: Console) -> None:
+    form = await built(console.studio)
+    number = {"key": "age", "label": "Age", "type": "number", "min": 10, "max": 5}
+    window = {"opens_at": "2026-12-01T10:00:00Z", "closes_at": "2026-11-01T10:00:00Z", "redirect_url": "ftp://x"}
+    saved = await save(console, form, 0, fields=[FIELDS[0] | {"options": ["x" * 2000]}, number], settings=window)
+    assert {f"{each['where']}: {each['text']}" for each in saved["faults"]} == {
+        "Question 1 “Any injuries?”, options: must have at most 1000 characters each",
+        "Question 2 “Age”, at most: must not be less than “at least”",
+        "Page that opens after sending: must be an address that begins with https://",
+        "Closes: must be after the time at which it opens",
+    }
+
+
+async def test_what_leads_on_without_a_message_shows_none(console: Console) -> None:
+    created = await console.post("/console/forms/new", {"title": "Silent"})
+    assert "data-toast" not in (await console.get(created.headers["location"])).text
+
+
 async def test_links(console: Console) -> None:
     studio = console.studio
-    form, member = await built(studio), await studio.new_member(first_name="Mia", last_name="Chen")
+    form = await built(studio, title='Say "hi" <b>')
+    member = await studio.new_member(first_name="Mia", last_name="Chen")
     page = await console.get(f"/console/forms/{form}/links")
     slug = (await studio.row("forms", form))["slug"]
     assert f"/f/{(await studio.rows('studios'))[0]['slug']}/{slug}" in texts(page)
-    assert "/f/embed.js" in texts(page)
+    assert 'data-title="Say &#34;hi&#34; &lt;b&gt;"></script>' in texts(page), "it can be pasted into a page"
     assert "qr-code" in page.text
     found = await console.post(f"/console/forms/{form}/links", {"text": "mia chen"})
     assert f"/console/members/{member}/form-link?form={form}" in found.text

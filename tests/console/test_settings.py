@@ -218,6 +218,8 @@ async def test_wrong_rules_are_refused_beside_their_inputs(console: Console) -> 
             refused = await console.post(path, wrong)
             assert refused.status_code == 422, wrong
             assert f'id="f-{next(iter(wrong))}-fault"' in refused.text, wrong
+    long = {"cancellation_window_minutes": "9999", "cancellation_window_minutes_unit": "1440"}
+    assert "must be at most 3660 days" in texts(await console.post(RULES, long))
     assert await stored(console) == before
 
 

@@ -51,7 +51,7 @@ async def send_file(console: Console, path: str, content: bytes) -> Any:
 async def test_create_a_location_and_change_it(console: Console, studio: BookingStudio) -> None:
     path = f"{SETTINGS}/locations"
     new = fields_of((await console.get(f"{path}/new")).text)
-    address = {"name": "Harbour", "line1": "1 Pier", "city": "Oakland", "latitude": "37.8044", "longitude": "-122.2712"}
+    address = {"name": "Harbour", "line1": "1 Pier", "city": "Oakland", "latitude": "37,8044", "longitude": "-122.2712"}
     created = await console.post(f"{path}/new", {**new, **address, "timezone": "America/Los_Angeles"})
     assert "Created Harbour. " in await followed(console, created)
     page = texts(await console.get(created.headers["location"]))
@@ -151,6 +151,7 @@ async def test_a_manager_of_one_location_sees_and_changes_only_it(console: Conso
         assert (await manager.post(f"{SETTINGS}/{path}/change", {"name": "Mine"})).status_code == 404
     assert (await manager.post(f"{SETTINGS}/locations/rooms/{elsewhere}/spots", {"spots": "A"})).status_code == 404
     assert (await manager.post(f"{SETTINGS}/locations/new", {"name": "Mine"})).status_code == 403
+    assert 'min="1"' in (await manager.get(f"{SETTINGS}/locations/{studio.location}/room")).text
     room = {"name": "Cellar", "capacity": "4"}
     created = await manager.post(f"{SETTINGS}/locations/{studio.location}/room", room)
     assert "Created Cellar." in await followed(manager, created)

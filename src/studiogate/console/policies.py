@@ -10,7 +10,15 @@ from typing import NamedTuple
 from studiogate.console.framework.formats import counted, money
 from studiogate.console.framework.inputs import whole_number
 from studiogate.console.framework.parse import example_amount, read_amount
-from studiogate.domain.bookings.policy import POLICY_MEMBERS, CheckInStop, LateAction, LateFee, Policy, WaitlistMode
+from studiogate.domain.bookings.policy import (
+    MAX_MINUTES,
+    POLICY_MEMBERS,
+    CheckInStop,
+    LateAction,
+    LateFee,
+    Policy,
+    WaitlistMode,
+)
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import fault
 
@@ -241,7 +249,11 @@ def _read(name: str, form: Mapping[str, str], currency: str) -> object | Fault:
     if rule.kind in ("minutes", "number"):
         number = whole_number(name, text)
         unit = form.get(name + UNIT, "1") if rule.kind == "minutes" else "1"
-        return number if isinstance(number, Fault) else number * int(unit if unit in dict(UNITS) else "1")
+        if isinstance(number, Fault):
+            return number
+        number *= int(unit if unit in dict(UNITS) else "1")
+        too_long = rule.kind == "minutes" and number > MAX_MINUTES
+        return fault(name, f"must be at most {duration(MAX_MINUTES)}") if too_long else number
     if rule.kind == "amount":
         amount = read_amount(text, currency)
         return fault(name, f"must be an amount such as {example_amount(currency)}") if amount is None else amount

@@ -4,9 +4,11 @@ A name is shown in lists, mails and logs beside other text. A control character 
 control reverses the text that follows, and an invisible character makes two different names look the same."""
 
 import re
+import unicodedata
 
 MAX_NAME = 200
 MAX_REASON = 500
+MAX_SLUG_FROM_NAME = 60
 
 # Control characters, line separators, and lone surrogates, which UTF-8 cannot encode; bidirectional controls (U+061C,
 # U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069); invisible characters (soft hyphen, zero width space, word joiner,
@@ -48,6 +50,12 @@ def text_fault(text: str, maximum: int) -> str | None:
     if _UNSTORABLE.search(text):
         return "not contain U+0000 or characters that cannot be encoded"
     return None
+
+
+def slug_of(name: str) -> str:
+    """Return a slug made from the ASCII letters and digits of a name; nothing if it has none."""
+    plain = unicodedata.normalize("NFKD", name[:MAX_NAME]).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG_FROM_NAME].strip("-")
 
 
 def visible_text(text: str) -> str:

@@ -125,7 +125,8 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: s
 
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
     """Return the id of a lead for an unknown email that came with a form. The email must be locked."""
-    contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
+    first_name, _, last_name = (name or "").strip().partition(" ")
+    contact = LeadContact(first_name, last_name.strip(), source=FORM_SOURCE)
     new = storage.NewLead(new_id(), email, contact)
     return (await storage.make_or_lock(connection, access, new) or new).id
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from studiogate.domain.forms.definition import FieldType
 from tests.support.axe import complaints_in_light_and_dark
 from tests.support.desk import Desk
 from tests.support.form_filling import draw, press
@@ -115,6 +116,32 @@ def test_a_fault_leads_to_its_field_and_nothing_is_published(desk_page: Page, de
     expect(page.locator(".question.is-open [data-member=options] textarea")).to_be_focused()
     (row,) = desk_site.sql("select status from forms where title = 'Faulty'")
     assert row["status"] == "draft"
+
+
+def test_every_type_of_question_is_built_and_previewed(desk_page: Page, desk_site: Desk) -> None:
+    page = desk_page
+    page.goto(desk_site.url("/forms/new"))
+    page.get_by_label("Title").fill("Everything")
+    page.get_by_role("button", name="Create and edit").click()
+    page.wait_for_url("**/edit")
+    expect(page.locator("#toasts .toast")).to_have_count(0)
+    for kind in FieldType:
+        add(page, kind, f"About {kind}")
+    # A condition by keyboard: the focus stays where it is chosen, and an empty answer is no condition.
+    page.get_by_label("When it is shown").press("ArrowDown")
+    expect(page.get_by_label("When it is shown")).to_be_focused()
+    expect(page.locator(".question.is-open .rule")).to_have_text("Shown if “About text” is answered")
+    saved(page)
+    expect(page.locator("#builder-faults")).to_be_hidden()
+    preview = page.frame_locator("#preview iframe:not(.loading)")
+    for kind in FieldType:
+        expect(preview.get_by_text(f"About {kind}").first).to_be_attached()
+    page.get_by_label("Title").fill("")
+    expect(page.locator("#builder-faults")).to_be_visible()
+    assert complaints_in_light_and_dark(page) == []
+    page.get_by_role("link", name="Discard").click()
+    expect(page.locator("#drawer").get_by_role("button", name="Discard the changes")).to_be_visible()
+    assert complaints_in_light_and_dark(page) == []
 
 
 def test_what_is_typed_is_kept_while_the_network_is_gone(browser: Browser, desk_site: Desk) -> None:

@@ -2,10 +2,14 @@
 
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from studiogate.domain.access import operator_access
+from studiogate.storage import event_numbering
 from tests.support.axe import complaints_in_light_and_dark
+from tests.support.databases import run
 from tests.support.desk import Desk
 
 pytestmark = pytest.mark.timeout(300)
@@ -61,6 +65,16 @@ def test_an_undone_move_leads_back(desk_page: Page, desk_site: Desk) -> None:
     expect(page.locator(f"[data-column='new'] [data-lead='{lead_id}']")).to_be_visible()
 
 
+def test_a_lead_is_dragged_to_another_column(desk_page: Page, desk_site: Desk) -> None:
+    page, lead_id = desk_page, new_lead(desk_site)
+    page.goto(desk_site.url("/leads"))
+    page.locator(f"[data-lead='{lead_id}']").drag_to(page.locator("[data-column='lost']"))
+    expect(page.locator("#toasts")).to_contain_text("Lea Novak: lost.")
+    expect(page.locator(f"[data-column='lost'] [data-lead='{lead_id}']")).to_be_visible()
+    page.locator(f"[data-lead='{lead_id}']").drag_to(page.locator("[data-column='converted']"))
+    expect(page.locator("#drawer").get_by_role("heading", name="Make a member")).to_be_visible()
+
+
 # The link that opens the drawer of a page, where it has one. Other files look at other pages.
 PAGES = {
     "/leads": "",
@@ -77,13 +91,26 @@ PAGES = {
 }
 
 
+async def number_events(desk: Desk) -> None:
+    """Number what has happened, as the worker does: only then the log shows it."""
+    connection = await asyncpg.connect(desk.site.database_url)
+    try:
+        await event_numbering.number(connection, operator_access(desk.studio_id))
+    finally:
+        await connection.close()
+
+
 def test_axe_finds_nothing_on_lists_and_in_their_drawers(browser: Browser, desk_site: Desk) -> None:
     new_lead(desk_site)
-    (event,) = desk_site.sql("select id from events where studio_id = $1 order by id limit 1", desk_site.studio_id)
+    listed = "select id from events where studio_id = $1 and sequence is not null order by sequence desc limit 1"
+    run(number_events(desk_site))
+    (event,) = desk_site.sql(listed, desk_site.studio_id)
     found = {}
     with desk_site.open(browser) as page:
         for path, link in {**PAGES, "/partners/events": "", f"/partners/events/{event['id']}": ""}.items():
-            page.goto(desk_site.url(path))
+            answer = page.goto(desk_site.url(path))
+            assert answer is not None
+            assert answer.ok, path
             if link:
                 page.get_by_role("link", name=link).first.click()
                 expect(page.locator("#drawer").get_by_role("heading", name=link)).to_be_visible()

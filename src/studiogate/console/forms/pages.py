@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
 import segno
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from studiogate.console.forms import words as form_words
 from studiogate.console.forms.lists import PATH
@@ -94,14 +94,15 @@ async def links(request: ConsoleRequest, connection: Connection, form: Row) -> V
     if text and request.may(Permission.MEMBERS):
         place = (request.form.get("after"), FOUND)
         found = await member_search.search(connection, request.access, text, MemberFilters(), place)
-    url = page_address(request, form)
+    url, origin = page_address(request, form), known_address(request.runtime.settings)
+    name, title = f"{form['studio_slug']}/{form['slug']}", escape(form["title"])
     code = segno.make_qr(url, error="m")
     # Numbers only.
     drawn = Markup(code.svg_inline(border=2, light="#fff", svgclass="qr-code", lineclass=None, omitsize=True))  # noqa: S704 # nosec B704
     return {
         "section": "links",
         "page": url,
-        "origin": known_address(request.runtime.settings),
+        "snippet": f'<script src="{origin}/f/embed.js" data-form="{name}" data-title="{title}"></script>',
         "code": drawn,
         "picture": code.png_data_uri(scale=10, border=2),
         "found": found,

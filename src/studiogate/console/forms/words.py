@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from studiogate.console.answers import FieldGiven, label_of, option_labels
-from studiogate.domain.forms.definition import FieldType, RuleOp
+from studiogate.console.forms import questions
+from studiogate.domain.forms.definition import BOUNDS_FAULT, MAX_OPTION, OPTION_FAULT, FieldType, RuleOp
+from studiogate.domain.forms.settings import CLOSED_FAULT, URL_FAULT
 from studiogate.domain.refusals import Fault
 
 # Text and kind of badge by status.
@@ -47,7 +49,7 @@ OPS: Mapping[str, str] = {
     RuleOp.IS_NOT_EMPTY: "is answered",
 }
 WITHOUT_VALUE = (RuleOp.IS_EMPTY, RuleOp.IS_NOT_EMPTY)
-# What a member of a field is called in the builder, where its name does not say it.
+# What a member of a field is called in faults, where its label in the builder does not say it.
 MEMBERS: Mapping[str, str] = {
     "key": "internal name",
     "label": "question",
@@ -56,15 +58,18 @@ MEMBERS: Mapping[str, str] = {
     "field_key": "the question of the condition",
     "op": "the comparison",
     "value": "the value",
-    "max_file_size": "largest file",
     "accept": "kinds of files",
-    "max_rating": "highest rating",
-    "redirect_url": "page afterwards",
     "notification_emails": "addresses for notifications",
-    "opens_at": "opens",
-    "closes_at": "closes",
-    "max_submissions": "submissions at most",
     "slug": "address",
+}
+_SETTINGS = (*questions.SETTINGS_OF.values(), *questions.FORM_SETTINGS.values())
+_LABELS = {name: label[:1].lower() + label[1:] for settings in _SETTINGS for name, label, *_ in settings} | MEMBERS
+# Where the message for programs is not one for people.
+FAULTS: Mapping[str, str] = {
+    OPTION_FAULT: f"must have at most {MAX_OPTION} characters each",
+    BOUNDS_FAULT: "must not be less than \N{LEFT DOUBLE QUOTATION MARK}at least\N{RIGHT DOUBLE QUOTATION MARK}",
+    URL_FAULT: "must be an address that begins with https://",
+    CLOSED_FAULT: "must be after the time at which it opens",
 }
 
 
@@ -143,8 +148,8 @@ def _shown(fault: Fault, content: FieldGiven) -> ShownFault:
     loc = fault.loc[fault.loc[:1] == ("body",) :]
     index = loc[1] if loc[:1] == ("fields",) and len(loc) > 1 else None
     names = [str(each) for each in loc if isinstance(each, str) and each not in ("fields", "settings")]
-    words = ", ".join(MEMBERS.get(each, each.replace("_", " ")) for each in names)
-    text, member = fault.msg.removeprefix("Value "), names[0] if names else ""
+    words = ", ".join(_LABELS.get(each, each.replace("_", " ")) for each in names)
+    text, member = FAULTS.get(fault.msg, fault.msg.removeprefix("Value ")), names[0] if names else ""
     if isinstance(index, int):
         return ShownFault(index, member, f"{_name(index, content)}{words and ', '}{words}", text)
     return ShownFault(None, member, words.capitalize() or "The form", text)

@@ -64,7 +64,7 @@ def several(_name: str, typed: str, _row: Row) -> list[str]:
 
 def optional_number(name: str, typed: str, _row: Row) -> float | Fault | None:
     """Return a number that may have decimals, such as 40.7; None if the input is empty."""
-    text = typed.strip().replace("\N{MINUS SIGN}", "-")
+    text = typed.strip().replace("\N{MINUS SIGN}", "-").replace(",", ".")
     if not text:
         return None
     return float(text) if _DECIMAL.fullmatch(text) else fault(name, "must be a number, such as 40.7128")

@@ -187,7 +187,7 @@ class ConsoleRequest:
         if not is_own_path(location):
             raise ValueError("the console leads to its own pages only")
         headers: list[Header] = [(b"location", location.encode("ascii"))]
-        if toast is not None:
+        if toast:
             message = {"text": toast, "undo": undo._asdict() if undo is not None else None}
             headers.append(cookies.toast(self.signed_in.token, message, secure=self.secure))
         return Answer(303, b"", headers)

@@ -1,6 +1,5 @@
 """Create the first studio and its owner, with the link that `studiogate up` prints, and do what comes first in it."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from studiogate import clock
 from studiogate.console.account.sign_in import refused_signed_out, visit_of, with_session
 from studiogate.console.framework import ORIGIN_ONLY, Audience, ConsoleRequest, about, action, page, shown, status_of
 from studiogate.console.settings.countries import CHOICES, COUNTRIES, ZONES
+from studiogate.domain.names import slug_of
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.staff import set_up as flow
 from studiogate.flows.staff.sessions import Visit
@@ -32,7 +32,6 @@ LISTS: dict[str, Any] = {
     "countries": [(each.code, each.name, _BESIDE.format("currency", each.currency)) for each in COUNTRIES],
     "currencies": [(*each, "") for each in CHOICES["currency"]],
 }
-_NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 
 
 async def _visit(request: ConsoleRequest) -> Visit | Answer:
@@ -54,7 +53,7 @@ async def create(request: ConsoleRequest, visit: Visit) -> Answer:
     form = request.form
     name = form.get("studio_name", "").strip()
     values = {each: form.get(each, "").strip() for each in STUDIO_FIELDS}
-    values |= {"name": name, "slug": form.get("slug", "").strip() or slug_of(name)}
+    values |= {"name": name, "slug": form.get("slug", "").strip() or slug_of(name) or "studio"}
     owner = Owner(form.get("person_name", ""), form.get("email", ""), form.get("password", ""))
     started = await flow.create_studio(visit, values, owner)
     if isinstance(started, Refusal):
@@ -63,11 +62,6 @@ async def create(request: ConsoleRequest, visit: Visit) -> Answer:
         request.typed, request.refusal = form, shown(replace(started, faults=faults), form)
         return _form(request, status_of(started))
     return with_session(request, started, "/console/welcome")
-
-
-def slug_of(name: str) -> str:
-    """Return a slug made from a name, such as north-loop."""
-    return _NOT_IN_SLUG.sub("-", name.casefold()).strip("-")[:60].strip("-")
 
 
 def _form(request: ConsoleRequest, status: int = 200) -> Answer:

@@ -11,7 +11,7 @@ ABOUT: Mapping[str, str] = {
     "/settings/rules": "When members may book and cancel, what a late cancellation costs, how waitlists move",
     "/settings/mails": "Which mails members get, and what they say",
     "/settings/locations": "Addresses, rooms and their spots",
-    "/settings/class-types": "What you teach, with pictures and rules of their own",
+    "/settings/class-types": "What you teach, with pictures",
     "/settings/instructors": "Who teaches",
     "/settings/products": "Memberships, packs and passes with their prices",
     "/staff": "Colleagues, what each may do, their sessions and new passwords",

@@ -70,7 +70,10 @@ ROOMS = Kind(
     rooms,
     (
         input_of(ROOM["name"]),
-        input_of(ROOM["capacity"], "How many people it holds. Classes here should not be larger."),
+        replace(
+            input_of(ROOM["capacity"], "How many people it holds. Classes here should not be larger."),
+            attributes={"min": 1},
+        ),
     ),
     read=read_room,
 )

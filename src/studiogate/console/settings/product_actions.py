@@ -2,10 +2,9 @@
 
 A price is never edited: it is replaced, and memberships that renew at it keep it."""
 
-import re
 from collections.abc import Mapping
 from functools import partial
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values
 from studiogate.console.framework.formats import counted
@@ -15,6 +14,7 @@ from studiogate.console.settings.products import PATH, PRICE_OF_PATH, PRODUCT_OF
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import PRODUCT
 from studiogate.domain.memberships import Interval
+from studiogate.domain.names import slug_of
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
@@ -42,19 +42,14 @@ async def _with_options(request: ConsoleRequest, connection: Connection, row: Ro
     return {"options": await _options(connection, request.access, row)}
 
 
-def _key_of(name: str) -> str:
-    """Return a key made from a name, such as ten-classes."""
-    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:60].strip("-")
-
-
 def _read_amount(name: str, typed: str, row: Row) -> str | Fault:
     amount = read_amount(typed, row["currency"])
     return fault(name, f"must be an amount such as {example_amount(row['currency'])}") if amount is None else amount
 
 
 async def _create_product(connection: Connection, access: Access, given: Values) -> UUID | Refusal:
-    key = given.get("key") or _key_of(given.get("name") or "")
-    return await flows.create_product(connection, access, {**given, "key": key} if key else given)
+    key = given.get("key") or slug_of(given.get("name") or "") or f"product-{uuid4().hex[:8]}"
+    return await flows.create_product(connection, access, {**given, "key": key})
 
 
 async def _create_price(connection: Connection, access: Access, product_id: UUID, *given: object) -> UUID | Refusal:

@@ -406,8 +406,14 @@ function ruleEditor(field) {
   const slot = h("div", { className: "field", "data-member": "display_when" }, h("span", { className: "label" }, "Show this question"));
   const askable = fields.filter((each) => each !== field && each.type !== HEADING);
   const rule = field.display_when, asked = rule && byKey(rule.field_key);
-  const redraw = () => { slot.replaceWith(ruleEditor(field)); heads(); changed(); };
-  const choose = (name, options, value, work) => h("select", { "aria-label": name, onchange: (event) => { work(event.target.value); redraw(); } },
+  const redraw = (name) => {
+    const next = ruleEditor(field);
+    slot.replaceWith(next);
+    next.querySelector(`[aria-label="${name}"]`)?.focus();
+    heads();
+    changed();
+  };
+  const choose = (name, options, value, work) => h("select", { "aria-label": name, onchange: (event) => { work(event.target.value); redraw(name); } },
     ...options.map(([each, words]) => h("option", { value: each, selected: each === value }, words)));
   const line = h("div", { className: "rule-editor" });
   line.append(choose("When it is shown", [["", "always"], ...askable.map((each) => [each.key, `if “${nameOf(each)}”`])], rule?.field_key ?? "", (key) => {
@@ -419,8 +425,8 @@ function ruleEditor(field) {
   return slot;
 }
 function firstRule(asked) {
-  const value = BOXES.includes(asked.type) ? "true" : optionsOf(asked)[0]?.[0] ?? "";
-  const op = vocabulary.opsOf[asked.type][0];
+  const value = BOXES.includes(asked.type) ? "true" : optionsOf(asked)[0]?.[0];
+  const op = value === undefined ? "is_not_empty" : vocabulary.opsOf[asked.type][0];
   return vocabulary.withoutValue.includes(op) ? { field_key: asked.key, op } : { field_key: asked.key, op, value };
 }
 function comparison(rule, asked, choose) {

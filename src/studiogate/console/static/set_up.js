@@ -39,6 +39,7 @@ if (typed && theme) {
     theme.href = theme.href.replace(/[0-9a-f]{6}\.css$/, `${digits}.css`);
   };
   picker.type = "color";
+  picker.value = typed.placeholder;
   picker.setAttribute("aria-label", "Choose the colour");
   const both = document.createElement("div");
   both.className = "colour-both";

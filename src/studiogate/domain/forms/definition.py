@@ -89,6 +89,12 @@ text = text_up_to(MAX_TEXT)
 short_text = text_up_to(MAX_SHORT_TEXT)
 
 
+OPTION_FAULT = (
+    f"must be a string or an object with the strings value and label, of at most {MAX_OPTION} characters each"
+)
+BOUNDS_FAULT = "must not be less than min"
+
+
 def _key(value: object) -> str | None:
     fits = isinstance(value, str) and len(value) <= MAX_KEY and value.strip()
     return None if fits else f"must be text of 1 to {MAX_KEY} characters"
@@ -132,10 +138,9 @@ def _option_faults(field: Mapping[str, object]) -> list[DefinitionFault]:
         return [(("options",), f"must have at most {MAX_OPTIONS} options")]
     if not options:
         return [(("options",), "must have at least one option")] if field.get("type") in WITH_OPTIONS else []
-    return [(("options", index), _OPTION) for index, option in enumerate(options) if not _is_option(option)]
+    return [(("options", index), OPTION_FAULT) for index, option in enumerate(options) if not _is_option(option)]
 
 
-_OPTION = f"must be a string or an object with the strings value and label, of at most {MAX_OPTION} characters each"
 _option_text = text_up_to(MAX_OPTION)
 
 
@@ -154,7 +159,7 @@ def _bound_faults(field: Mapping[str, Any]) -> list[DefinitionFault]:
             return [((name,), f"must be from 1 to {MAX_RATING} for a rating") for name in wrong]
     if least is None or most is None or _number(least) or _number(most) or least <= most:
         return []
-    return [(("max",), "must not be less than min")]
+    return [(("max",), BOUNDS_FAULT)]
 
 
 def _duplicate_keys(fields: Mapping[int, Mapping[str, object]]) -> list[DefinitionFault]:

@@ -17,6 +17,8 @@ from studiogate.domain.people import normalize_email
 from studiogate.domain.value_checks import Check, boolean
 
 MAX_URL = 2000
+URL_FAULT = f"must be an https URL of at most {MAX_URL} characters with a valid host and without a user name"
+CLOSED_FAULT = "must be after opens_at"
 MAX_HOST = 253
 
 # Browsers remove tabs and line breaks, treat a backslash as a slash, and percent-decode hosts.
@@ -140,7 +142,7 @@ def _emails(value: object) -> str | None:
 def _https_url(value: object) -> str | None:
     if isinstance(value, str) and encoded_url(value) is not None:
         return None
-    return f"must be an https URL of at most {MAX_URL} characters with a valid host and without a user name"
+    return URL_FAULT
 
 
 def _instant(value: object) -> str | None:
@@ -181,4 +183,4 @@ def _window_faults(settings: Mapping[str, object]) -> list[DefinitionFault]:
     known = read_settings(settings)
     if (known.closes_at or datetime.max.replace(tzinfo=UTC)) > (known.opens_at or datetime.min.replace(tzinfo=UTC)):
         return []
-    return [(("closes_at",), "must be after opens_at")]
+    return [(("closes_at",), CLOSED_FAULT)]

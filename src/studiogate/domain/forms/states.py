@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import re
-import unicodedata
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -12,12 +10,10 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, Actor, Scope
 from studiogate.domain.forms.settings import FormSettings
-from studiogate.domain.names import MAX_NAME
 from studiogate.domain.refusals import Code, Refusal
 
 SLUG_PATTERN = r"^[a-z0-9](-?[a-z0-9])*$"
 MAX_SLUG = 100
-MAX_SLUG_FROM_TITLE = 60
 
 
 class FormStatus(StrEnum):
@@ -31,13 +27,6 @@ ONWARD = {
     FormStatus.PUBLISHED: FormStatus.ARCHIVED,
     FormStatus.ARCHIVED: FormStatus.DRAFT,
 }
-
-
-def slug_of(title: str) -> str:
-    """Return a slug made from the ASCII letters and digits of a title."""
-    plain = unicodedata.normalize("NFKD", title[:MAX_NAME]).encode("ascii", "ignore").decode().lower()
-    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
-    return words[:MAX_SLUG_FROM_TITLE].strip("-") or "form"
 
 
 def free_slug(wanted: str, taken: Collection[str]) -> str:

@@ -9,8 +9,9 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.forms import canonical
-from studiogate.domain.forms.states import FormStatus, free_slug, slug_of, transition_refusal
+from studiogate.domain.forms.states import FormStatus, free_slug, transition_refusal
 from studiogate.domain.json_values import same_json
+from studiogate.domain.names import slug_of
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
 from studiogate.flows.changes import audited_key, changing, emit_event, record_creation_by_key
 from studiogate.storage.audit import Subject
@@ -22,7 +23,7 @@ SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
 
 async def create(connection: Connection, access: Access, wanted: storage.FormContent) -> str | Refusal:
     """Create a checked form, with a slug from its title if it has none. Must run inside a transaction."""
-    plain = slug_of(wanted.title)
+    plain = slug_of(wanted.title) or "form"
     slug = wanted.slug or free_slug(plain, await storage.taken_slugs(connection, access, plain, None))
     wire = await storage.insert_form(connection, access, _canonical(replace(wanted, slug=slug)))
     if wire is None and not wanted.slug:
