@@ -105,6 +105,7 @@ def rendered(request: pytest.FixtureRequest, deployment_tools: Path, tmp_path: P
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     values["ingress"].update(host="studio.example", tls="studio-tls")
     values["claim"] = values["claim"] if request.param == "claim" else ""
+    values["backup"]["schedule"] = "0 3 * * *"
     given = tmp_path / "values.yaml"
     given.write_text(yaml.safe_dump({"Release": {"Name": "one"}, "Values": values}))
     files = []
@@ -122,10 +123,10 @@ def test_the_chart_makes_valid_resources(
     for path in rendered:
         run(deployment_tools / "kubernetes-validate", "--strict", path, folder=path.parent)
     made = [each for path in rendered for each in yaml.safe_load_all(path.read_text())]
-    kinds = ["Deployment", "Service", "PodDisruptionBudget", "Ingress", "Job", "Deployment"]
+    kinds = ["Deployment", "Service", "PodDisruptionBudget", "Ingress", "CronJob", "Job", "Deployment"]
     assert [each["kind"] for each in made] == kinds
     for each in made:
-        pod = each["spec"].get("template", {}).get("spec")
+        pod = each["spec"].get("jobTemplate", each)["spec"].get("template", {}).get("spec")
         if pod is not None:
             _is_confined(pod)
             kind = {"claim": "persistentVolumeClaim", "bucket": "emptyDir"}[request.node.callspec.params["rendered"]]
