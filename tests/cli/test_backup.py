@@ -86,6 +86,25 @@ def test_a_restore_leaves_the_key_file_where_the_key_is_a_setting(
     assert contents(data) == {"secrets.key": OTHER, "demo.key": "sgk_test_x\n"}
 
 
+def test_a_bucket_that_is_away_is_said(
+    new_database: Callable[[], str], new_empty_database: Callable[[], str], tmp_path: Path
+) -> None:
+    """By every command; a restore leaves nothing."""
+    url, away = new_database(), "s3://key:cret@files?endpoint=http://127.0.0.1:1&region=x"
+    assert run("demo", "--data", str(tmp_path / "one"), DATABASE_URL=url).returncode == 0
+    file, empty, two = str(tmp_path / "one.backup"), new_empty_database(), tmp_path / "two"
+    assert run("backup", "-o", file, "--data", str(tmp_path / "one"), DATABASE_URL=url).returncode == 0
+    for words, database in (
+        (("backup", "-o", str(tmp_path / "new")), url),
+        (("restore", file, "--data", str(two)), empty),
+    ):
+        said = run(*words, DATABASE_URL=database, UPLOADS_URL=away)
+        assert (said.returncode, "Traceback" in said.stderr, "cret" in said.stderr) == (1, False, False)
+        assert "Check STUDIOGATE_UPLOADS_URL, its key and its rights." in said.stderr
+    assert (count_of_tables(empty), (tmp_path / "new").exists()) == (0, False)
+    assert [path for path in two.rglob("*") if path.is_file()] == []
+
+
 def changed(path: Path, place: int) -> Path:
     """Write a copy of a backup with one other byte."""
     content = bytearray(path.read_bytes())

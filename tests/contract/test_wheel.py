@@ -102,7 +102,7 @@ def test_pipx_installs_it_and_it_serves(wheel: Path, deployment_tools: Path, tmp
     """As docs/guides/operating.md says, with PostgreSQL and the newest packages that its metadata allows. pipx uses uv,
     which needs a fraction of the time of pip."""
     environment = {**os.environ, "PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
-    pipx = [deployment_tools / "pipx", "install", "--python", sys.executable, f"{wheel}[embedded]"]
+    pipx = [str(deployment_tools / "pipx"), "install", "--python", sys.executable, f"{wheel}[embedded]"]
     installed = subprocess.run(pipx, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     if "Could not find a version" in installed.stderr:
         pytest.skip(f"no package index can be reached: {installed.stderr.strip().splitlines()[-1]}")
