@@ -27,7 +27,15 @@ OWN_FOLDERS = ("postgres", "uploads", "lost+found")  # what there is in a data f
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::[0-9]{0,5})?"
 _DATABASE_URL = re.compile(rf"postgres(?:ql)?://(?:[^\s/?#@]*@)?{_HOST}(?:,{_HOST})*(?:/[^\s?#]*)?(?:\?[^\s#]*)?")
 TARGETS = ("any", "read-write", "primary")  # a subset of libpq's: the service writes, so it cannot use a standby
-BUCKET_OPTIONS = {"endpoint", "region"}
+# Both are matched as a whole: a password that is not percent-encoded would be read as a host, a port or a path.
+_LIMITS_URL = re.compile(
+    r"rediss?://(?:[^\s/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]+)(?::[0-9]{1,5})?(?:/[0-9]*)?"
+)
+_BUCKET_OPTION = r"(?:endpoint=https?://[^\s?#@&]+|region=[\w-]+)"
+_BUCKET_URL = re.compile(
+    r"s3://(?:[^\s/?#@:]+:[^\s/?#@:]+@)?[a-z0-9][a-z0-9._-]*(?:/[^\s/?#@.][^\s/?#@]*)*/?"
+    rf"(?:\?{_BUCKET_OPTION}(?:&{_BUCKET_OPTION})*)?"
+)
 _ADDRESS = r"[^\s@<>]+@[^\s@<>]+"
 
 
@@ -53,20 +61,21 @@ def _smtp_url(value: object) -> object:
 
 
 def _limits_url(value: object) -> object:
-    parts = urlsplit(str(value))
-    if value is not None and (parts.scheme not in ("redis", "rediss") or not parts.hostname):
-        raise ValueError("should be redis://HOST or rediss://HOST, with user, password, port and database where needed")
+    if value is not None and not (_LIMITS_URL.fullmatch(str(value)) and urlsplit(str(value)).port != 0):
+        raise ValueError(
+            "should be redis[s]://[user:password@]HOST[:port][/database], special characters percent-encoded"
+        )
     _needs(value, "redis", "limits")
     return value
 
 
 def _uploads_url(value: object) -> object:
-    parts = urlsplit(str(value))
     if value is None or Path(str(value)).is_absolute():
         return value
-    if parts.scheme != "s3" or not parts.hostname or not {name for name, _ in parse_qsl(parts.query)} <= BUCKET_OPTIONS:
+    if not _BUCKET_URL.fullmatch(str(value)):
         raise ValueError(
-            "should be the full path of a folder, or s3://[key:secret@]BUCKET[/PREFIX][?endpoint=https://HOST&region=REGION]"
+            "should be the full path of a folder, or s3://[key:secret@]BUCKET[/PREFIX][?endpoint=https://HOST&region=REGION],"
+            " special characters percent-encoded (%2F for /)"
         )
     _needs(value, "obstore", "objects")
     return value

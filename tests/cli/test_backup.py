@@ -1,7 +1,9 @@
 """studiogate backup | restore, as an operator uses them."""
 
 import json
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Any
 import asyncpg
 import pytest
 
+from bench.service import wait_for
 from studiogate.server.postgres.programs import installation
-from tests.cli.test_commands import run
+from tests.cli.test_commands import environment, run
 from tests.support import clusters
 from tests.support.databases import run as run_async
+from tests.support.deadlines import LONG
 
 KEY, OTHER = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU=\n"
 
@@ -82,6 +86,25 @@ def test_a_restore_leaves_the_key_file_where_the_key_is_a_setting(
     assert contents(data) == {"secrets.key": OTHER, "demo.key": "sgk_test_x\n"}
 
 
+def test_a_bucket_that_is_away_is_said(
+    new_database: Callable[[], str], new_empty_database: Callable[[], str], tmp_path: Path
+) -> None:
+    """By every command; a restore leaves nothing."""
+    url, away = new_database(), "s3://key:cret@files?endpoint=http://127.0.0.1:1&region=x"
+    assert run("demo", "--data", str(tmp_path / "one"), DATABASE_URL=url).returncode == 0
+    file, empty, two = str(tmp_path / "one.backup"), new_empty_database(), tmp_path / "two"
+    assert run("backup", "-o", file, "--data", str(tmp_path / "one"), DATABASE_URL=url).returncode == 0
+    for words, database in (
+        (("backup", "-o", str(tmp_path / "new")), url),
+        (("restore", file, "--data", str(two)), empty),
+    ):
+        said = run(*words, DATABASE_URL=database, UPLOADS_URL=away)
+        assert (said.returncode, "Traceback" in said.stderr, "cret" in said.stderr) == (1, False, False)
+        assert "Check STUDIOGATE_UPLOADS_URL, its key and its rights." in said.stderr
+    assert (count_of_tables(empty), (tmp_path / "new").exists()) == (0, False)
+    assert [path for path in two.rglob("*") if path.is_file()] == []
+
+
 def changed(path: Path, place: int) -> Path:
     """Write a copy of a backup with one other byte."""
     content = bytearray(path.read_bytes())
@@ -139,6 +162,31 @@ def test_a_backup_that_restores_is_recorded_as_proven(database_url: str, tmp_pat
     assert f"the newest that is proven to restore was taken on {taken_at:%Y-%m-%d at %H:%M} UTC" in findings
     assert run_async(fetched(database_url, SCRATCH)) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "proven.backup"]
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGKILL])
+def test_what_an_interrupted_verification_leaves_is_removed(
+    database_url: str, tmp_path: Path, ended_by: signal.Signals
+) -> None:
+    """At once if it may clean up, else by the next one."""
+    data, folder = folder_with(tmp_path / "one", secrets=KEY), tmp_path / ".studiogate-verify"
+    words = ["backup", "--verify", "-o", str(tmp_path / "proven.backup"), "--data", str(data)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "studiogate", *words], env=environment(DATABASE_URL=database_url), stderr=subprocess.PIPE
+    ) as process:
+        wait_for(lambda: run_async(fetched(database_url, SCRATCH)) != [], LONG, "no scratch database is created")
+        process.send_signal(signal.SIGSTOP)
+        busy = run(
+            "backup", "--verify", "-o", str(tmp_path / "other.backup"), "--data", str(data), DATABASE_URL=database_url
+        )
+        process.send_signal(ended_by)
+        process.send_signal(signal.SIGCONT)
+    assert (busy.returncode, process.returncode != 0) == (1, True)
+    assert f"Another backup is being verified in {folder}." in busy.stderr
+    if ended_by == signal.SIGTERM:
+        assert (run_async(fetched(database_url, SCRATCH)), folder.exists()) == ([], False)
+    assert verified(data, database_url).returncode == 0
+    assert (run_async(fetched(database_url, SCRATCH)), folder.exists()) == ([], False)
 
 
 def test_a_restored_backup_with_a_fault_is_not_proven(database_url: str, tmp_path: Path) -> None:

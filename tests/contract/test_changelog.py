@@ -15,3 +15,12 @@ def test_the_changelog_begins_with_this_version() -> None:
     assert number == version.removesuffix(".dev0")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d\)", when) if version == number else when == "not released yet)"
     assert len(("## " + sections[0]).strip().splitlines()) <= MAX_LINES
+
+
+def test_what_is_deployed_names_this_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"].removesuffix(".dev0")
+    files = [ROOT / "deploy/compose.yaml", *(ROOT / "deploy/helm/studiogate").glob("*.yaml")]
+    named = re.findall(
+        r"(?:studiogate:|^(?:appV|v)ersion: )([0-9.]+)", "\n".join(map(Path.read_text, files)), re.MULTILINE
+    )
+    assert named == [version] * 4

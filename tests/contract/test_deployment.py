@@ -100,10 +100,12 @@ def test_the_units_are_the_same_but_for_what_they_run() -> None:
     assert len(first) > 15
 
 
-@pytest.fixture
-def rendered(deployment_tools: Path, tmp_path: Path) -> list[Path]:
+@pytest.fixture(params=["claim", "bucket"])
+def rendered(request: pytest.FixtureRequest, deployment_tools: Path, tmp_path: Path) -> list[Path]:
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     values["ingress"].update(host="studio.example", tls="studio-tls")
+    values["claim"] = values["claim"] if request.param == "claim" else ""
+    values["backup"]["schedule"] = "0 3 * * *"
     given = tmp_path / "values.yaml"
     given.write_text(yaml.safe_dump({"Release": {"Name": "one"}, "Values": values}))
     files = []
@@ -115,16 +117,20 @@ def rendered(deployment_tools: Path, tmp_path: Path) -> list[Path]:
     return files
 
 
-def test_the_chart_makes_valid_resources(rendered: list[Path], deployment_tools: Path) -> None:
+def test_the_chart_makes_valid_resources(
+    rendered: list[Path], deployment_tools: Path, request: pytest.FixtureRequest
+) -> None:
     for path in rendered:
         run(deployment_tools / "kubernetes-validate", "--strict", path, folder=path.parent)
     made = [each for path in rendered for each in yaml.safe_load_all(path.read_text())]
-    kinds = ["Deployment", "Service", "PodDisruptionBudget", "Ingress", "Job", "Deployment"]
+    kinds = ["Deployment", "Service", "PodDisruptionBudget", "Ingress", "CronJob", "Job", "Deployment"]
     assert [each["kind"] for each in made] == kinds
     for each in made:
-        pod = each["spec"].get("template", {}).get("spec")
+        pod = each["spec"].get("jobTemplate", each)["spec"].get("template", {}).get("spec")
         if pod is not None:
             _is_confined(pod)
+            kind = {"claim": "persistentVolumeClaim", "bucket": "emptyDir"}[request.node.callspec.params["rendered"]]
+            assert [kind in each for each in pod["volumes"] if each["name"] == "data"] == [True]
             drained = float(yaml.safe_load((CHART / "values.yaml").read_text())["settings"]["STUDIOGATE_DRAIN_SECONDS"])
             assert pod.get("terminationGracePeriodSeconds", 90) > drained
 

@@ -1,4 +1,4 @@
-"""The cluster of the operator's guide, made with nothing but the commands that stand there."""
+"""From one machine to a cluster with nothing but the commands that stand in the operator's guide."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def commands() -> str:
 
 
 @needs_root
-@pytest.mark.parametrize("doctors", [pytest.param(3, marks=battery("ha"))])
+@pytest.mark.parametrize("doctors", [pytest.param(4, marks=battery("ha"))])
 def test_a_cluster_from_the_guide(doctors: int) -> None:
     """In a process namespace of its own, so that nothing outlives the commands."""
     shutil.rmtree(CLUSTER, ignore_errors=True)
@@ -48,3 +48,4 @@ def test_a_cluster_from_the_guide(doctors: int) -> None:
         shutil.rmtree(CLUSTER, ignore_errors=True)
     assert done.returncode == 0, done.stdout + done.stderr + logs
     assert done.stdout.count("every upload has its file") == doctors
+    assert "demo" in done.stdout.splitlines()[-1], "what the one machine had is in the cluster"

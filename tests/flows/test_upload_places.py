@@ -125,6 +125,22 @@ async def test_a_bucket_that_is_away(new_database: Callable[[], str], tmp_path: 
         assert [each.level for each in finding] == ["fault"]
 
 
+async def test_a_bucket_that_hangs_holds_up_only_who_needs_it(shared: UploadService, s3_server: S3Server) -> None:
+    s3_server.pause()
+    uploads = [asyncio.create_task(shared.by_api(f"waits-for-the-bucket-{number}")) for number in range(20)]
+    try:
+        while len(shared.files()) < len(uploads):  # all are received, and wait to be stored
+            await asyncio.sleep(0.01)
+        compressed = {"X-Service-Key": shared.key, "Accept-Encoding": "gzip"}
+        answer = await shared.client.get("/partner/v1/forms", headers=compressed)
+        assert answer.headers["content-encoding"] == "gzip"
+        assert not any(upload.done() for upload in uploads)
+    finally:
+        s3_server.resume()
+        answers = await asyncio.gather(*uploads)
+    assert {each.status_code for each in answers} == {201}
+
+
 async def test_a_file_of_another_machine_is_said_to_be_there(alone: UploadService, tmp_path: Path) -> None:
     path = await submitted(alone)
     other = UploadFolder(tmp_path / "two")

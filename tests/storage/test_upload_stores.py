@@ -82,6 +82,23 @@ async def test_what_housekeeping_looks_for(store: UploadStore, monkeypatch: pyte
     assert store.abandoned() == {}
 
 
+def test_what_others_put_beside_the_files_is_left_alone(store: UploadStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put(STUDIO, "kept", io.BytesIO(b"x"))
+    store.receive(STUDIO, "waiting", io.BytesIO(b"x"))
+    foreign = ["robots.txt", "logs/today", "incoming/readme", "incoming/notes/one", f"{STUDIO}/loose"]
+    for name in foreign:
+        if isinstance(store, UploadBucket):
+            store._library.put(store._bucket, name, b"x")
+        else:
+            assert isinstance(store, UploadFolder)
+            (store.root / name).parent.mkdir(exist_ok=True)
+            (store.root / name).write_bytes(b"x")
+    later = clock.timestamp() + ABANDONED_SECONDS + 60
+    monkeypatch.setattr(clock, "timestamp", lambda: later)
+    assert list(store.files()) == [(STUDIO, "kept")]
+    assert {studio: set(names) for studio, names in store.abandoned().items()} == {STUDIO: {"waiting"}}
+
+
 async def test_a_file_without_a_row_is_removed(store: UploadStore) -> None:
     async with IncomingFile(store, STUDIO) as file:
         file.write(b"refused")
@@ -137,9 +154,26 @@ def test_the_key_can_be_in_the_environment(
 
 
 def test_the_setting_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for wrong in ("files", "ftp://files", "s3://", "s3://files?color=red"):
-        with pytest.raises(settings.SettingsError, match="STUDIOGATE_UPLOADS_URL"):
+    for right in (
+        "s3://files/a/b%20c/?region=x",
+        "s3://k:a%2Fb+c@files.x?endpoint=https://host:1/s3&region=eu-1",
+        "/files",
+    ):
+        assert settings.load(uploads_url=right).uploads_url == right
+    wrongs = [
+        "files",
+        "ftp://files",
+        "s3://",
+        "s3://files?color=red",
+        "s3://files?endpoint=host",
+        "s3://Files",
+        "s3://f:1",
+    ]
+    wrongs += [f"s3://key:{wrong}@files" for wrong in ("se/cret", "se#cret", "se?cret", "se@cret")]
+    for wrong in (*wrongs, "s3://files/../others", "s3://key@files"):
+        with pytest.raises(settings.SettingsError, match="STUDIOGATE_UPLOADS_URL has a wrong value: should be") as said:
             settings.load(uploads_url=wrong)
+        assert "cret" not in str(said.value).replace("secret", "")
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(settings.SettingsError, match=r"install `studiogate\[objects\]`"):
         settings.load(uploads_url="s3://files")

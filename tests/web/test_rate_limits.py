@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bench.service import Service
-from studiogate import clock
+from studiogate import clock, settings
 from studiogate.settings import Settings
 from studiogate.telemetry import metrics
 from studiogate.web import rate_limits
@@ -133,6 +133,27 @@ def test_two_services_share_the_limit_of_failed_sign_ins(
             connection.close()
     assert answers[:20] == [401] * 20
     assert 429 in answers[20:]
+
+
+@pytest.mark.parametrize("rest", ["", ":1", "/7", ":1/7"])
+def test_the_setting_is_checked(rest: str) -> None:
+    """What the library would only refuse at the first request, or in an error that quotes the password, is refused."""
+    for place in ("user:pa%2Fss@redis.example", "[::1]"):
+        assert settings.load(limits_url=f"rediss://{place}{rest}").limits_url
+    wrongs = [f"redis://user:{wrong}@host{rest}" for wrong in ("pa/ss", "pa#ss", "pa?ss", "pa@ss")]
+    wrongs += [
+        "redis://host:99999",
+        "redis://host:0",
+        "redis://host:x",
+        "redis://host/x",
+        "redis://host?db=x",
+        "redis://:1",
+    ]
+    for wrong in wrongs:
+        with pytest.raises(settings.SettingsError, match="STUDIOGATE_LIMITS_URL has a wrong value") as said:
+            settings.load(limits_url=wrong)
+        assert "ss@" not in str(said.value)
+        assert "'pa" not in str(said.value)
 
 
 def test_the_setting_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:

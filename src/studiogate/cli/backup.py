@@ -1,8 +1,11 @@
 """studiogate backup | restore: a whole installation as one file."""
 
-import secrets
+import asyncio
+import fcntl
+import hashlib
+import os
 import shutil
-import tempfile
+import socket
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -24,6 +27,7 @@ from studiogate.flows.backup import Content, Installation, NotEmptyError, Target
 from studiogate.runtime import upload_store
 from studiogate.server.postgres.programs import CLUSTER
 from studiogate.server.service_account import prepared_account
+from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import KEY_FILE, Settings, make_data_folder
 from studiogate.storage import backup as rows
 from studiogate.storage.backup_archive import DamagedBackupError
@@ -85,12 +89,9 @@ def back_up(call: Call, output: Output = None, verify: Verify = False) -> None:
 def _verify(call: Call, path: Path) -> list[str]:
     """Restore a backup beside it and check that; return the faults. Without any, the installation keeps that it is
     proven, for `doctor` and the metrics."""
-    with (
-        tempfile.TemporaryDirectory(prefix=".studiogate-verify-", dir=path.absolute().parent) as folder,
-        _scratch_database(call.settings) as url,
-    ):
+    with of_this_process().held(), _scratch_folder(path) as folder, _scratch_database(call.settings, folder) as url:
         scratch = call.settings.model_copy(
-            update={"data_dir": Path(folder) / "data", "database_url": url, "uploads_url": None}
+            update={"data_dir": folder / "data", "database_url": url, "uploads_url": None}
         )
         content = _load(call, path, scratch)
         findings = doctor.examine(scratch)
@@ -105,12 +106,36 @@ def _verify(call: Call, path: Path) -> list[str]:
 
 
 @contextmanager
-def _scratch_database(settings: Settings) -> Iterator[str | None]:
-    """Create a database on the server that is configured, for as long as it is needed. None: one is embedded."""
+def _scratch_folder(path: Path) -> Iterator[Path]:
+    """Create a folder beside the backup, for as long as it is needed; its name is always the same, so that what a
+    process has left there that was killed is found and removed."""
+    folder = path.absolute().parent / ".studiogate-verify"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = f"Another backup is being verified in {folder}. This one is complete: {path}"
+        raise CommandError(text) from None
+    try:
+        for left in folder.iterdir():
+            shutil.rmtree(left)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+        os.close(lock)
+
+
+@contextmanager
+def _scratch_database(settings: Settings, folder: Path) -> Iterator[str | None]:
+    """Create a database on the server that is configured, for as long as it is needed, in place of one that was left
+    with the same folder on this machine. None: one is embedded."""
     if settings.database_url is None:
         yield None
         return
-    name, address = f"studiogate_verify_{secrets.token_hex(4)}", urlsplit(settings.database_url)
+    address = urlsplit(settings.database_url)
+    whose = f"{socket.gethostname()} {folder} {settings.database_url}".encode()
+    name = f"studiogate_verify_{hashlib.blake2b(whose, digest_size=8).hexdigest()}"
     try:
         run(_on_server(settings.database_url, partial(rows.create_database, name=name)))
     except rows.NoDatabaseError:
@@ -121,7 +146,7 @@ def _scratch_database(settings: Settings) -> Iterator[str | None]:
     try:
         yield urlunsplit(address._replace(path=f"/{name}"))
     finally:
-        run(_on_server(settings.database_url, partial(rows.drop_database, name=name)))
+        asyncio.run(_on_server(settings.database_url, partial(rows.drop_database, name=name)))
 
 
 async def _on_server(dsn: str, work: Callable[[Connection], Coroutine[None, None, None]]) -> None:

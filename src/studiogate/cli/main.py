@@ -22,6 +22,7 @@ from studiogate.settings import SettingsError
 from studiogate.storage.db import pool
 from studiogate.storage.db.migrate import MigrationError
 from studiogate.storage.private_file import OutputError
+from studiogate.storage.upload_store import FilesUnavailableError
 
 # Every command: where its function or its group is, and how `studiogate --help` describes it, without importing it.
 COMMANDS = {
@@ -91,6 +92,7 @@ EXPECTED = (
     pool.DatabaseUnavailableError,
     pool.TransactionConflictError,
     MigrationError,
+    FilesUnavailableError,
 )
 
 

@@ -167,6 +167,7 @@ async def record_proof(connection: Connection, taken_at: datetime) -> None:
 
 
 async def create_database(connection: Connection, name: str) -> None:
+    await drop_database(connection, name)
     try:
         await connection.execute(f'create database "{name}"')
     except InsufficientPrivilegeError as error:

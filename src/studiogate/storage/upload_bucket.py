@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -123,18 +122,19 @@ class UploadBucket(UploadStore):
     def files(self) -> Iterator[tuple[UUID, str]]:
         before = clock.timestamp() - ABANDONED_SECONDS
         for path, modified in self._list(None):
-            studio_id, *_, name = path.split("/")
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError):  # not one of ours
+                studio_id, _, name = path.split("/")
                 if modified < before and studio_id != INCOMING:
                     yield UUID(studio_id), name
 
     def abandoned(self) -> dict[UUID, list[str]]:
         before = clock.timestamp() - ABANDONED_SECONDS
-        stored = (path.split("/")[1:] for path, modified in self._list(INCOMING) if modified < before)
-        received = ((str(studio_id), name) for studio_id, names in self._spool.abandoned().items() for name in names)
-        found: dict[UUID, list[str]] = {}
-        for studio_id, name in chain(stored, received):
-            found.setdefault(UUID(studio_id), []).append(name)
+        found = self._spool.abandoned()
+        for path, modified in self._list(INCOMING):
+            with contextlib.suppress(ValueError):  # not one of ours
+                _, studio_id, name = path.split("/")
+                if modified < before:
+                    found.setdefault(UUID(studio_id), []).append(name)
         return found
 
     def _list(self, under: str | None) -> Iterator[tuple[str, float]]:

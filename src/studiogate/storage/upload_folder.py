@@ -131,7 +131,7 @@ class UploadFolder(UploadStore):
         before = clock.timestamp() - ABANDONED_SECONDS
         found: dict[UUID, list[str]] = {}
         for path in (self.root / INCOMING).glob("*/*"):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError, ValueError):
                 if path.stat().st_mtime < before:
                     found.setdefault(UUID(path.parent.name), []).append(path.name)
         return found

@@ -184,7 +184,7 @@ async def _prepare(cluster: HaCluster) -> None:
 async def _users(cluster: HaCluster, proxy: Proxy, api: list[Machine], worker: Machine) -> AsyncIterator[Deployment]:
     connection = await pool.connect(cluster.url(f"{(await cluster.primary()).address}:{DB_PORT}"))
     studio = await open_race_studio(api[0].port, connection)
-    partner = await _partner(connection, api[0].port)
+    partner = await open_partner(connection, api[0].port)
     slug = await connection.fetchval("select slug from studios where studio_id = $1", partner.studio_id)
     words = ("staff", "invite", "manager@ha.example", "--studio", slug, "--role", "owner", "--json")
     invited = await asyncio.to_thread(run, *words, **api[0].settings)
@@ -213,7 +213,7 @@ async def _post(port: int, service_key: str, path: str, **body: object) -> dict[
     return answer.json()  # type: ignore[no-any-return]
 
 
-async def _partner(connection: Connection, port: int) -> Partner:
+async def open_partner(connection: Connection, port: int) -> Partner:
     """Add a studio with a form that takes files."""
     studio = Studio(uuid4(), f"ha-{uuid4().hex[:8]}", "ha")
     await connection.execute(

@@ -23,6 +23,6 @@ runAsNonRoot: true, runAsUser: 10001, runAsGroup: 10001, fsGroup: 10001, seccomp
 
 {{- define "studiogate.volumes" }}
       volumes:
-        - {name: data, persistentVolumeClaim: {claimName: {{ printf "%q" .Values.claim }}}}
+        - {name: data, {{ if .Values.claim }}persistentVolumeClaim: {claimName: {{ printf "%q" .Values.claim }}}{{ else }}emptyDir: {}{{ end }}}
         - {name: tmp, emptyDir: {}}
 {{- end -}}
