@@ -123,6 +123,7 @@ class Choices(NamedTuple):
     day: date
     following: date
     location_id: UUID | None
+    proposed: UUID | None  # the first with a free seat
 
 
 async def _card_of_booking(request: ConsoleRequest) -> ClassCard | None:
@@ -161,13 +162,14 @@ async def _other_classes(connection: Connection, request: ConsoleRequest, class_
     ends = start_of_day(until, class_.timezone)
     found = await day.classes_between(connection, request.access, begins, ends, place)
     shown, following = _whole_days(found, class_.timezone, until)
-    choices = []
+    choices, proposed = [], None
     for each in shown:
         if each.id != class_.id and each.status == ClassStatus.SCHEDULED:
             free = views.free_seats(each)
+            proposed = proposed or (each.id if free else None)
             seats = f"{counted(free, 'seat')} free" if free else "full"
             choices.append((each.id, f"{day_and_time(each.start_time, each.timezone)} {each.title} ({seats})"))
-    return Choices(choices, first, following, place)
+    return Choices(choices, first, following, place, proposed)
 
 
 def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[list[DayClass], date]:
