@@ -134,7 +134,7 @@ async def test_no_show_only_after_the_start(console: Console, studio: BookingStu
     path = f"/console/bookings/{booking}/attendance"
     early = await console.post(path, {"mark": "no_show"}, htmx=True)
     assert (early.status_code, early.headers["x-refusal"]) == (409, "invalid_transition")
-    assert "This change of state is not possible." in texts(early)
+    assert "Priya Nair can be marked as no-show from" in texts(early)
     page = await console.post(path, {"mark": "no_show"})
     assert page.status_code == 409
     assert "This change of state is not possible." in texts(page)
@@ -224,7 +224,7 @@ async def test_promote_by_hand(console: Console, studio: BookingStudio) -> None:
     assert await studio.status(waits) == "confirmed"
     after = texts(await console.get(done.headers["location"]))
     assert "Promoted Noor Haddad from the waitlist." in after
-    assert "Noor Haddad promoted · Sam ·" in after
+    assert "Noor Haddad promoted · Sam" in after
 
 
 async def test_a_skip_reason_has_the_button_that_resolves_it(console: Console, studio: BookingStudio) -> None:

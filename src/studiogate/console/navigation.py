@@ -46,14 +46,14 @@ class Entry(NamedTuple):
 
 P, G = Permission, Group
 MENU: Sequence[Entry] = (
-    Entry("Today", "/today", P.SCHEDULE_READ, "front desk check-in roster walk-in attendance no-show", "today"),
+    Entry("Today", "/today", P.SCHEDULE_READ, "front desk check-in roster walk-in attendance no-show birthday", "today"),
     Entry("Schedule", "/schedule", P.SCHEDULE_READ, "calendar week timetable classes sub substitute cover", "calendar"),
     Entry(
-        "Members", "/members", P.MEMBERS, "people customers clients credits freeze pause booking export csv", "people"
+        "Members", "/members", P.MEMBERS, "people customers clients credits sell book freeze pause suspend note merge erase gdpr export csv", "people"
     ),
     Entry("Leads", "/leads", P.LEADS, "prospects enquiry inquiry pipeline trial", "leads"),
     Entry("Forms", "/forms", P.SUBMISSIONS, "waiver signatures questions builder survey qr code link", "form"),
-    Entry("Sales", "/sales", P.SALES, "purchases payments fees till cash refund receipts orders renewals", "card"),
+    Entry("Sales", "/sales", P.SALES, "purchases payments money fees till cash refund receipts orders renewals", "card"),
     Entry("Insights", "/insights", P.STUDIO, "reports figures statistics analytics attendance revenue", "chart"),
     Entry("Settings", "/settings", P.STUDIO, "set up options configuration preferences", "settings"),
 )
@@ -64,7 +64,7 @@ OTHERS: Sequence[tuple[Group, str, str, Permission | None, str, str]] = (
         "Studio",
         "/settings/studio",
         P.STUDIO,
-        "name logo brand colour color currency time zone 12 24 hours",
+        "name logo brand colour color currency time zone format 12 24 hours",
         "",
     ),
     (
@@ -101,10 +101,10 @@ OTHERS: Sequence[tuple[Group, str, str, Permission | None, str, str]] = (
     (G.PARTNERS, "Events", "/partners/events", P.EVENTS_READ, "event log api partners", "event"),
     (G.PARTNERS, "Webhooks", "/partners/webhooks", P.WEBHOOKS, "endpoints deliveries replay recover partners", "chart"),
     (G.SEARCH, "Sums of sales", "/sales/sums", P.SALES, "cash up takings day close daily total income", ""),
-    (G.SEARCH, "Open fees", "/sales/fees", P.SALES, "late fee unpaid owed debts waive", ""),
+    (G.SEARCH, "Open fees", "/sales/fees", P.SALES, "late fee unpaid owed owes debts waive", ""),
     (G.SEARCH, "Renewals due", "/sales/renewals", P.SALES, "failed payments past due subscriptions recurring", ""),
     (G.SEARCH, "Weekly series", "/schedule/series", P.SCHEDULE_READ, "timetable recurring repeat regular classes", ""),
-    (G.SEARCH, "Closures", "/schedule/closures", P.SCHEDULE_READ, "holidays vacation closed days", ""),
+    (G.SEARCH, "Closures", "/schedule/closures", P.SCHEDULE_READ, "holidays vacation closed days opening hours", ""),
     (G.SEARCH, "Inbox of forms", "/forms/inbox", P.SUBMISSIONS, "submissions waivers signed answers review", ""),
     (G.SEARCH, "Import a file", "/import", P.IMPORT, "CSV or studio file upload migrate move", ""),
     (G.SEARCH, "First steps", "/welcome", P.STUDIO, "set up checklist new studio invite", ""),
@@ -113,7 +113,7 @@ OTHERS: Sequence[tuple[Group, str, str, Permission | None, str, str]] = (
         "Your account",
         "/account",
         None,
-        "password sessions studio colours dark mode second factor 2fa profile",
+        "password sessions studio colours dark mode second factor 2fa profile sign out log logout",
         "",
     ),
     (G.ACTION, "New class", "/schedule/classes/new", P.SCHEDULE, "add plan workshop event", ""),

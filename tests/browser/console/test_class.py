@@ -142,6 +142,21 @@ def test_a_change_of_the_class_keeps_what_is_typed(page: Page, desk_site: Desk) 
     expect(page.locator("#toasts")).to_contain_text("Typed Ride is changed.")
 
 
+def test_a_spot_is_given_by_clicking_it(page: Page, desk_site: Desk) -> None:
+    found = desk_site.sql(WITH_FREE_SPOTS, desk_site.studio_id)[0]
+    page.goto(desk_site.url(f"/classes/{found['id']}"))
+    free = page.locator(".spot-map a[aria-label$=': free']").first
+    spot = str(free.get_attribute("aria-label")).removesuffix("free")
+    free.click()
+    page.get_by_role("dialog").get_by_role("button", name="Give").first.click()
+    expect(page.locator(f".spot-map a[aria-label^='{spot}']:not([aria-label$=free])")).to_be_visible()
+
+
+WITH_FREE_SPOTS = """
+    select id from classes where studio_id = $1 and spot_selection_mode is not null and status = 'scheduled'
+    and start_time > now() + interval '1 hour' and booked_count between 1 and capacity - 1 order by start_time"""
+
+
 def test_rules_explain_themselves(page: Page, desk_site: Desk) -> None:
     page.goto(new_class(desk_site).page_url)
     help_ = page.get_by_role("button", name="Help: cancellation")

@@ -115,6 +115,30 @@ def test_the_buttons_of_a_row_stay_in_one_line(browser: Browser, desk_site: Desk
             assert page.evaluate(LINES_OF_BUTTONS) == [1, 1], pixels
 
 
+def test_a_row_keeps_its_shape_in_every_state(browser: Browser, desk_site: Desk) -> None:
+    """Nothing of the roster moves when somebody is checked in or marked as a no-show, whatever the warnings."""
+    form = desk_site.sql("select id from forms where studio_id = $1 limit 1", desk_site.studio_id)[0]["id"]
+    ride = new_class(desk_site, people=3)
+    rules = json.dumps({"waiver_form_id": str(form)})
+    desk_site.sql("update classes set policy = policy || $2::text::jsonb where id = $1", ride.id, rules)
+    with desk_site.open(browser, Role.FRONT_DESK) as page:
+        for pixels in (1440, 820, 390):
+            page.set_viewport_size({"width": pixels, "height": 900})
+            shapes = []
+            for status in ("confirmed", "checked_in", "no_show"):
+                desk_site.sql("update bookings set status = $2 where class_id = $1", ride.id, status)
+                page.goto(ride.url)
+                expect(page.locator(f"#roster .seat[data-status={status}]")).to_have_count(3)
+                shapes.append(page.evaluate(SHAPES))
+            assert shapes[0] == shapes[1] == shapes[2], pixels
+
+
+# Where each row is, with its name, its lines, its warnings and its menu.
+SHAPES = """() => [...document.querySelectorAll('#roster :is(.seat, .seat-name, .seat-line, .badge, .more-link)')].map((each) => {
+    const { x, y, width, height } = each.getBoundingClientRect();
+    return [each.className.split(' ')[0], x, y, width, height].join(' ');
+})"""
+
 LINES_OF_BUTTONS = """() => [...document.querySelectorAll('#roster .seat-actions')].map((each) =>
     new Set([...each.querySelectorAll('.button')].map((one) => one.offsetTop + one.offsetHeight / 2)).size)"""
 

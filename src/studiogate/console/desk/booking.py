@@ -10,7 +10,7 @@ from uuid import UUID
 from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.desk.views import ClassCard
+from studiogate.console.desk.views import ClassCard, SeatRow
 from studiogate.console.framework import ConsoleRequest, Resolution, UndoAction, about, action, page
 from studiogate.console.framework.formats import counted, day_and_time, local, with_query
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
@@ -55,12 +55,11 @@ async def mark(request: ConsoleRequest) -> Answer:
         row = None if card is None else await panels.read_row(connection, request, card, booking_id)
     if card is None:
         return request.not_found()
-    name = "the member" if row is None else row.seat.person.name
     if isinstance(done, Refusal):
-        return _not_marked(request, done, card.class_, name)
-    text = DONE[done].format(name)
+        return _not_marked(request, done, card, row)
+    text = DONE[done].format(_name_of(row))
     if request.is_fragment and row is not None:
-        return request.fragment("desk/marked.html", row=row, card=card, class_=card.class_, views=views, done=text)
+        return request.fragment("desk/marked.html", row=row, class_=card.class_, views=views, done=text)
     undo = None
     # A no-show is corrected by a check-in, which the roster offers.
     if row is not None and done != "confirmed" and row.seat.status == "checked_in":
@@ -68,15 +67,24 @@ async def mark(request: ConsoleRequest) -> Answer:
     return request.redirect(views.today_url(card.class_), toast=text, undo=undo)
 
 
-def _not_marked(request: ConsoleRequest, refusal: Refusal, class_: DayClass, name: str) -> Answer:
+def _name_of(row: SeatRow | None) -> str:
+    return "the member" if row is None else row.seat.person.name
+
+
+def _not_marked(request: ConsoleRequest, refusal: Refusal, card: ClassCard, row: SeatRow | None) -> Answer:
     """Say why, and from when on it is possible; a check-in that the policy stops leads to what is open."""
-    resolve, given = None, request.form["mark"]
+    class_, resolve, given = card.class_, None, request.form["mark"]
     if refusal.code is Code.CHECK_IN_STOPPED:
         path = f"/console/bookings/{request.param_id('booking_id')}/check-in"
         resolve = Resolution("What is open", path, in_drawer=True)
     elif instant := refusal.details.get("possible_from"):
         when = day_and_time(datetime.fromisoformat(str(instant)), class_.timezone)
-        refusal = replace(refusal, faults=[Fault((), "too_early", POSSIBLE_FROM[given].format(name, when))])
+        text = POSSIBLE_FROM[given].format(_name_of(row), when)
+        if request.is_fragment and row is not None:
+            # Said as what was done is: nothing is to be settled, and the row stays as it is.
+            answer = request.fragment("desk/marked.html", status=409, row=row, class_=class_, views=views, done=text)
+            return answer._replace(headers=(*answer.headers, (b"x-refusal", refusal.code.value.encode())))
+        refusal = replace(refusal, faults=[Fault((), "too_early", text)])
     return request.refused(refusal, views.today_url(class_), resolve)
 
 
@@ -115,6 +123,7 @@ class Choices(NamedTuple):
     day: date
     following: date
     location_id: UUID | None
+    proposed: UUID | None  # the first with a free seat
 
 
 async def _card_of_booking(request: ConsoleRequest) -> ClassCard | None:
@@ -153,13 +162,14 @@ async def _other_classes(connection: Connection, request: ConsoleRequest, class_
     ends = start_of_day(until, class_.timezone)
     found = await day.classes_between(connection, request.access, begins, ends, place)
     shown, following = _whole_days(found, class_.timezone, until)
-    choices = []
+    choices, proposed = [], None
     for each in shown:
         if each.id != class_.id and each.status == ClassStatus.SCHEDULED:
             free = views.free_seats(each)
+            proposed = proposed or (each.id if free else None)
             seats = f"{counted(free, 'seat')} free" if free else "full"
             choices.append((each.id, f"{day_and_time(each.start_time, each.timezone)} {each.title} ({seats})"))
-    return Choices(choices, first, following, place)
+    return Choices(choices, first, following, place, proposed)
 
 
 def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[list[DayClass], date]:

@@ -54,7 +54,6 @@ def _percentage(part: int, whole: int) -> int:
 class SeatRow(NamedTuple):
     seat: Seat
     warnings: tuple[RosterWarning, ...]
-    badges: tuple[Badge, ...]
     can_check_in: bool
     can_mark_absent: bool
 
@@ -134,15 +133,9 @@ def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -
     warnings = roster_warnings(seat.person.attendee, policy, day)
     if not sees_fees:
         warnings = tuple(each for each in warnings if each is not RosterWarning.FEE_OPEN)
-    badges: tuple[Badge, ...] = ()
-    if seat.marked_at is not None:
-        time = clock_time(seat.marked_at, class_.timezone)
-        here = seat.status == BookingStatus.CHECKED_IN
-        badges = (Badge(f"checked in {time}", "good") if here else Badge(f"no-show {time}", "danger"),)
     return SeatRow(
         seat,
         warnings,
-        badges,
         _may_become(BookingStatus.CHECKED_IN, seat, class_),
         _may_become(BookingStatus.NO_SHOW, seat, class_),
     )

@@ -96,8 +96,8 @@ async function mark(form, value) {
   const field = document.activeElement?.matches("[data-find]") && document.activeElement;
   try {
     const answer = await sent(form, { mark: value });
-    const html = await answer.text();
-    if (answer.ok) replaceRow(row, parsed(html));
+    const html = await answer.text(), content = parsed(html);
+    if (content.querySelector("[data-done]")) replaceRow(row, content);
     else if (answer.headers.get("x-refusal") === "check_in_stopped") stop(row, field);
     else refuse(form, html);
   } catch {

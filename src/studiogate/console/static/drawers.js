@@ -85,7 +85,7 @@ document.addEventListener("click", (event) => {
   const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   if (link?.matches("[data-drawer]") && plain) {
     event.preventDefault();
-    openDrawer(link.href);
+    openDrawer(link.getAttribute("href")); // the href of a link in a picture, such as a spot map, is no text
   }
   const closing = event.target.closest("[data-close-dialog]")?.closest("dialog") ?? outside(event);
   if (closing && (event.target !== closing || closing === pressedOutside)) leave(closing);

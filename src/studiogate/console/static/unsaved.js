@@ -71,16 +71,16 @@ function ask(event, part, sent, again) {
 
 const openDrawer = () => document.querySelector("#drawer[open]");
 
-// A link, unless it opens a window or a program of its own, ticks boxes of its form (data-scopes), or carries what was
+// A link, also one in a picture, unless it opens a window or a program of its own, ticks boxes of its form (data-scopes), or carries what was
 // typed along (data-keeps-typed).
 const STAYS = "[data-palette-open], [data-scopes], [target], [download], [href^='#']";
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  if (!link || !isPlain || !link.protocol.startsWith("http") || link.matches(STAYS)) return;
+  if (!link || !isPlain || !(link.protocol ?? "http").startsWith("http") || link.matches(STAYS)) return;
   const part = link.matches("[data-drawer]") ? openDrawer() : document;
-  if (link.matches("[data-keeps-typed]") || !ask(event, part, null, () => link.click())) hasAgreed = true;
+  if (link.matches("[data-keeps-typed]") || !ask(event, part, null, () => link.dispatchEvent(new MouseEvent("click", event)))) hasAgreed = true;
 }, { capture: true });
 
 // Another form, such as the one that signs out. htmx says itself what it is going to replace.
