@@ -2,7 +2,7 @@
 
 A refusal is a value, not an exception: a refused booking is a result that must be stored under its idempotency key,
 and an exception would roll that record back. Each front end translates refusals into its own format; the partner API
-does so in ``api/framework/errors.py``, which holds the only mapping from codes to HTTP statuses."""
+does so in ``api/framework``, whose ``texts/errors`` hold the only mapping from codes to HTTP statuses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,12 +1,16 @@
 """Events: a schema for each type, their union, and the webhooks by which they are sent."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from studiogate.api.framework.openapi.schemas import Schema, example_of
-from studiogate.domain.events import EventType, Example
+from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 
 EVENT = "Event"
+# When each event is emitted, and what its example shows: the resource after the change, and the fields that changed.
+_TEXTS = json.loads((Path(__file__).parents[1] / "texts" / "events.json").read_text(encoding="utf-8"))
 KNOWN, OTHER, ENVELOPE = "KnownEvent", "OtherEvent", "EventEnvelope"
 TEST, MERGED = "webhook_endpoint.test", "merged_member_id"
 _TEST_EVENT = "A message that you asked for with `POST /webhook-endpoints/{endpoint_id}/test`; no event of the log."
@@ -37,7 +41,7 @@ def schemas(known: Mapping[str, Schema]) -> dict[str, Schema]:
     for type_ in EventType:
         found[_data_name(type_)] = _data(type_, known[changed])
         own = {"type": {"const": type_.value, "type": "string"} | _said(event, "type"), "data": _data_of(event, type_)}
-        found[_name(type_)] = {"allOf": [_reference(ENVELOPE), _object(None, own)], "description": type_.text}
+        found[_name(type_)] = {"allOf": [_reference(ENVELOPE), _object(None, own)], "description": _text_of(type_)}
     found[_name(TEST)] = _test_event(event, found)
     mapping = {each.value: _reference(_name(each))["$ref"] for each in EventType}
     found[KNOWN] = {
@@ -103,7 +107,8 @@ def _data_name(type_: EventType) -> str:
 def webhooks(known: Mapping[str, Schema]) -> dict[str, object]:
     """Return the webhooks, one per event type, each described like an operation that the partner serves."""
     events = {
-        each.value: _sent(each.value, each.text, f"whose key has the scope `{each.scope}`", known) for each in EventType
+        each.value: _sent(each.value, _text_of(each), f"whose key has the scope `{each.scope}`", known)
+        for each in EventType
     }
     sent = {**events, TEST: _sent(TEST, _TEST_EVENT, "that are tested, also disabled ones", known)}
     return {name: {"post": operation} for name, operation in sent.items()}
@@ -132,10 +137,16 @@ def _reference(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def _text_of(type_: str) -> str:
+    text: str = _TEXTS[type_]["text"]
+    return text.format(POSITIONS_ANNOUNCED=POSITIONS_ANNOUNCED)
+
+
 def _example(type_: str, known: Mapping[str, Schema]) -> Schema:
     """Return an event of this type about the example of its resource."""
-    after, before, actor, more = Example() if type_ == TEST else EventType(type_).example
+    shown = _TEXTS.get(type_, {})
     event: dict[str, Any] = example_of(_reference(_name(type_)), known)
-    event["actor"] = {"type": actor.value}
-    event["data"] = {"object": {**event["data"]["object"], **after}, "previous_attributes": dict(before), **more}
+    event["actor"] = {"type": shown.get("actor", "partner")}
+    after = {**event["data"]["object"], **shown.get("after", {})}
+    event["data"] = {"object": after, "previous_attributes": shown.get("before", {}), **shown.get("more", {})}
     return {name: event[name] for name in known[OTHER]["properties"]}
