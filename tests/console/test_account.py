@@ -10,9 +10,8 @@ import segno
 
 from studiogate.domain.refusals import MESSAGES, Code
 from studiogate.domain.staff import Grant, Role
-from studiogate.domain.staff.second_factor import step_at, totp_code
 from studiogate.domain.staff.sign_in import LIMITS, Attempt
-from studiogate.domain.staff.tokens import Purpose, link_path
+from studiogate.domain.staff.tokens import Purpose, link_path, step_at, totp_code
 from studiogate.flows.staff.sessions import issue_link
 from tests.support.booking_studio import StudioFactory
 from tests.support.console import COOKIE, ORIGIN, Console, texts

@@ -35,10 +35,10 @@ class EventType(StrEnum):
     scope: Scope
     resource: str
 
-    def __new__(cls, value: str, facts: tuple[Scope, str]) -> "EventType":
+    def __new__(cls, value: str, *facts: tuple[Scope, str]) -> "EventType":
         type_ = str.__new__(cls, value)
         type_._value_ = value
-        type_.scope, type_.resource = facts
+        ((type_.scope, type_.resource),) = facts
         return type_
 
     BOOKING_CREATED = "booking.created", _BOOKING
