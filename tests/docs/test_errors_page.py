@@ -5,7 +5,7 @@ import pytest
 from studiogate.api import guides
 from studiogate.api.framework.errors import CHAPTERS, STATUS, example_body
 from studiogate.docs.rendering import render
-from studiogate.domain.refusals import MESSAGES, Code, RefusalType
+from studiogate.domain.refusals import Code, RefusalType
 
 PAGE = guides.errors()
 RENDERED = render(PAGE, lambda target: target, {})
@@ -18,7 +18,7 @@ def test_every_code_is_explained(code: Code) -> None:
     assert all(len(text.split()) >= least for text, least in ((entry.meaning, 15), (entry.action, 4), (entry.retry, 1)))
     section = PAGE.split(f"\n### {code.value}\n")[1].split("\n### ")[0]
     assert f"**{status}** `{kind.value}`" in section
-    assert MESSAGES[code] in section
+    assert code.message in section
     assert all(name in section for name in example_body(code)["error"]["details"])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from studiogate.api.framework import openapi
 from studiogate.api.framework.errors import CHAPTERS, RETRYABLE, STATUS, example_body
-from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.domain.refusals import Code
 
 # Requests with a partner's key never get these.
 OF_CONSOLE = frozenset(
@@ -64,7 +64,7 @@ def _section(code: Code) -> str:
         [
             f"### {code.value}\n",
             f"**{status}** `{kind.value}`, {retry}\n",
-            f"> {MESSAGES[code]}\n",
+            f"> {code.message}\n",
             f"{entry.meaning}\n",
             f"**What to do.** {entry.action}\n",
             f"**Does a retry help?** {entry.retry}\n",

@@ -7,7 +7,6 @@ does so in ``api/framework``, whose ``texts/errors`` hold the only mapping from 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -110,9 +109,6 @@ class Code(StrEnum):
     OVERLOADED = "overloaded", "The service is overloaded. Retry after a moment."
     DATABASE_UNAVAILABLE = "database_unavailable", "The database cannot be reached. Retry after a moment."
     STORAGE_UNAVAILABLE = "storage_unavailable", "Nothing can be stored right now. Retry later."
-
-
-MESSAGES: Mapping[Code, str] = MappingProxyType({code: code.message for code in Code})
 
 
 class Fault(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from studiogate.domain.fields import Field, Section, Values, catalog, forms, history, people, schedule
+from studiogate.domain.fields import Section, Values, catalog, forms, history, people, schedule
 from studiogate.domain.fields.readers import SHAPES, Loc, Setting, Shape, WrongValueError
 from studiogate.domain.fields.schedule import STUDIO
 
@@ -189,7 +189,11 @@ def _row(section: Section) -> Shape:
     ignored: dict[str, object] = dict.fromkeys(sorted(section.derived | {"object"}), True)
     names = [member.name for member in section.fields]
     new = [member.name for member in section.fields if member.required]
-    members = {member.name: _member(member) for member in section.fields}
+    shapes = {member: SHAPES[member.read] for member in section.fields}
+    members: dict[str, Shape] = {
+        member.name: shape if member.required else {"anyOf": [shape, {"type": "null"}]}
+        for member, shape in shapes.items()
+    }
     for name, inside in section.objects.items():
         properties = {each: members.pop(each) for each in inside}
         members[name] = {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
@@ -200,8 +204,3 @@ def _row(section: Section) -> Shape:
         "x-required-for-new-rows": new,
         "additionalProperties": False,
     }
-
-
-def _member(member: Field) -> Shape:
-    shape = SHAPES[member.read]
-    return shape if member.required else {"anyOf": [shape, {"type": "null"}]}

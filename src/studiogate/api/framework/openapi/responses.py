@@ -8,7 +8,7 @@ from pydantic.json_schema import models_json_schema
 from studiogate import API_VERSION
 from studiogate.api.framework.errors import AUTHENTICATE, RETRYABLE, STATUS, example_body
 from studiogate.api.framework.operations import EVERYWHERE, EXAMPLE_REQUEST_ID, Error, ValidationFailure
-from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.domain.refusals import Code
 
 
 def _header(description: str, example: str | int, *, always: bool = False) -> dict[str, object]:
@@ -73,7 +73,7 @@ def name_of(response: Mapping[str, Any]) -> str:
 
 
 def examples() -> dict[str, dict[str, object]]:
-    return {code.value: {"summary": MESSAGES[code], "value": example_body(code)} for code in Code}
+    return {code.value: {"summary": code.message, "value": example_body(code)} for code in Code}
 
 
 def schemas() -> dict[str, dict[str, object]]:
