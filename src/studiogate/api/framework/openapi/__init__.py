@@ -15,23 +15,6 @@ from studiogate.api.framework.openapi import compact, events, parameters, respon
 from studiogate.api.framework.openapi.operation import complete
 from studiogate.api.framework.route import LeanRoute
 
-# OpenAPI tags: the words of the architecture, described for partners.
-
-TAGS = {
-    "keys": "The key that you send.",
-    "studio": "The studio itself, its timezone and its locations.",
-    "schedule": "Rooms, class types, instructors, and classes with live availability and spots.",
-    "catalog": "What the studio sells, with prices.",
-    "forms": "Forms with their fields and rules, and what people submitted.",
-    "leads": "People who showed interest: one lead per email.",
-    "members": "Members' profiles and their memberships.",
-    "bookings": "Places in classes, the waitlist and cancellations.",
-    "purchases": "What members bought: read-only history without payment data.",
-    "events": "The log of what happened, in order.",
-    "webhooks": "Endpoints that receive events, and the deliveries to them.",
-}
-
-
 __all__ = ["as_bytes", "compact", "document", "document_bytes"]
 
 PREFIX = "/partner/v1"
@@ -47,7 +30,7 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
         summary="The partner interface of one fitness studio.",
         description=introduction(),
         routes=routes,
-        tags=[{"name": name, "description": text} for name, text in TAGS.items() if name in used],
+        tags=[{"name": name, "description": text} for name, text in schemas.TEXTS["tags"].items() if name in used],
         servers=[{"url": PREFIX, "description": "This server."}],
         license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
     )
