@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from studiogate.flows.figures import keep_figures
 from studiogate.flows.forms import staff as flows
+from studiogate.flows.housekeeping import keep_figures
 from tests.support.console import Console, Fields, texts
 from tests.support.staff import did
 

@@ -14,7 +14,7 @@ from studiogate.domain.fields.catalog import PaidBy, PurchaseStatus
 from studiogate.domain.staff import Role
 from studiogate.flows import events, purchases
 from studiogate.flows.bookings import staff_bookings
-from studiogate.flows.figures import keep_figures
+from studiogate.flows.housekeeping import keep_figures
 from studiogate.storage import figures
 from studiogate.storage.figures import Period
 from tests.support.booking_studio import BookingStudio

@@ -173,7 +173,7 @@ async def test_a_class_is_created_at_its_local_time(console: Console) -> None:
     ids=["late", "after 23:30", "early", "full", "half", "a past day", "a day to come", "before", "a past week"],
 )
 def test_a_new_class_is_proposed_for_a_time_to_come(now: datetime, asked: date | None, proposed: str) -> None:
-    place, monday = Place(uuid4(), "Brooklyn", "America/New_York"), date(2026, 11, 16)
+    place, monday = Place(uuid4(), "Brooklyn", "America/New_York", active=True), date(2026, 11, 16)
     found = Week(place, week_of(monday), View.TIME, monday).proposed_start(now, asked)
     assert found.isoformat(timespec="minutes") == proposed
 

@@ -12,7 +12,7 @@ import pytest
 from studiogate import clock, settings
 from studiogate.console.app import ConsoleApp
 from studiogate.domain.staff import Role
-from studiogate.domain.staff.second_factor import new_totp_secret
+from studiogate.domain.staff.tokens import new_totp_secret
 from studiogate.flows.staff.set_up import set_up_path
 from studiogate.runtime import Runtime
 from tests.support.console import ORIGIN, Console, new_client, texts

@@ -76,7 +76,7 @@ DRIVERS_TRANSACTIONS = {
     "flows/studio_file/files.py": "reads only",
     "storage/db/health.py": "writes no rows",
     "storage/db/migrate.py": "a migration is applied again if it was not committed",
-    "storage/db/transactions.py": "the one that says when an outcome is unknown",
+    "storage/db/failures.py": "the one that says when an outcome is unknown",
 }
 
 

@@ -9,7 +9,7 @@ import studiogate
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.fields import Section
 from studiogate.domain.fields.readers import SHAPES
-from studiogate.domain.studio_file.sections import SECTIONS, STUDIO
+from studiogate.domain.studio_file.rows import SECTIONS, STUDIO
 
 PAGE = (Path(studiogate.__file__).parents[2] / "docs" / "studio-file.md").read_text()
 TITLES = {

@@ -3,9 +3,9 @@
 import pytest
 
 from studiogate.api import guides
-from studiogate.api.framework.errors import STATUS, chapters, example_body
+from studiogate.api.framework.errors import CHAPTERS, STATUS, example_body
 from studiogate.docs.rendering import render
-from studiogate.domain.refusals import MESSAGES, Code, RefusalType
+from studiogate.domain.refusals import Code, RefusalType
 
 PAGE = guides.errors()
 RENDERED = render(PAGE, lambda target: target, {})
@@ -14,11 +14,11 @@ RENDERED = render(PAGE, lambda target: target, {})
 @pytest.mark.parametrize("code", list(Code))
 def test_every_code_is_explained(code: Code) -> None:
     kind, status = STATUS[code]
-    entry = chapters()[kind].entries[code]
+    entry = CHAPTERS[kind].entries[code]
     assert all(len(text.split()) >= least for text, least in ((entry.meaning, 15), (entry.action, 4), (entry.retry, 1)))
     section = PAGE.split(f"\n### {code.value}\n")[1].split("\n### ")[0]
     assert f"**{status}** `{kind.value}`" in section
-    assert MESSAGES[code] in section
+    assert code.message in section
     assert all(name in section for name in example_body(code)["error"]["details"])
 
 
@@ -29,9 +29,9 @@ def test_every_code_and_every_type_keeps_its_anchor() -> None:
 
 
 def test_codes_stand_in_the_chapter_of_their_type_and_order() -> None:
-    explained = [code for chapter in chapters().values() for code in chapter.entries]
+    explained = [code for chapter in CHAPTERS.values() for code in chapter.entries]
     assert sorted(explained, key=list(Code).index) == list(Code)
-    for kind, chapter in chapters().items():
+    for kind, chapter in CHAPTERS.items():
         assert [code for code in Code if STATUS[code][0] is kind] == list(chapter.entries)
 
 

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from studiogate.domain.csv_import.columns import choose_delimiter, find_columns
 from studiogate.domain.csv_import.kinds import KINDS, Kind
-from studiogate.domain.csv_import.mapping import ColumnMapping, WrongMappingError, parse_mapping
+from studiogate.domain.csv_import.mapping import (
+    ColumnMapping,
+    WrongMappingError,
+    choose_delimiter,
+    find_columns,
+    parse_mapping,
+)
 from studiogate.domain.csv_import.records import DELIMITERS, Record, UnreadableFileError
 from studiogate.flows.csv_rows import load_mapping, preset_names
 

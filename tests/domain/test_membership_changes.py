@@ -13,8 +13,8 @@ from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.catalog import Price, Product
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import Interval, MembershipState, advance
+from studiogate.domain.purchases import Offer, Order, choose_sale_price, sell
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Offer, Order, choose_sale_price, sell
 from tests.support.booking_facts import thorough, uid
 
 ZONE = ZoneInfo("America/New_York")

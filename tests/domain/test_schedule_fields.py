@@ -9,8 +9,7 @@ from studiogate.domain.catalog import NEW_PRODUCT, PRODUCT
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import Code
 from studiogate.domain.schedule import fields
-from studiogate.domain.schedule.fields import CLOSURE, NEW_SERIES, SERIES
-from studiogate.domain.schedule.references import Referenced, currency_faults, reference_faults
+from studiogate.domain.schedule.fields import CLOSURE, NEW_SERIES, SERIES, Referenced, currency_faults, reference_faults
 from studiogate.domain.staff_input import Fields, invalid, read_fields
 
 SETTING = Setting("EUR", "DE", "Europe/Berlin")

@@ -8,26 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zxcvbn_rs_py import Entropy, zxcvbn
 
-from studiogate.domain.staff import passwords
-from studiogate.domain.staff.passwords import MAX_PASSWORD, password_faults, typed_password
-from studiogate.domain.staff.second_factor import (
-    STEP_SECONDS,
-    matching_step,
-    new_totp_secret,
-    provisioning_uri,
-    secret_text,
-    step_at,
-    totp_code,
-    totp_purpose,
-)
+from studiogate.domain.staff import sign_in
+from studiogate.domain.staff.sign_in import MAX_PASSWORD, password_faults, typed_password
 from studiogate.domain.staff.tokens import (
     LINK_LIFE,
+    STEP_SECONDS,
     Purpose,
     csrf_token,
     is_csrf_token,
     link_is_open,
+    matching_step,
     new_token,
+    new_totp_secret,
+    provisioning_uri,
+    secret_text,
+    step_at,
     token_hash,
+    totp_code,
+    totp_purpose,
 )
 
 EMAIL = "jo.anna.smith@example.com"
@@ -85,10 +83,10 @@ def test_what_an_estimate_costs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         estimated.append(text)
         return zxcvbn(text)
 
-    monkeypatch.setattr(passwords, "zxcvbn", recorded)
+    monkeypatch.setattr(sign_in, "zxcvbn", recorded)
     for typed in ("@$!|+%({[<" * 20, "\ufdfa" * MAX_PASSWORD):
         password_faults(typed, EMAIL)
-    assert [len(each) for each in estimated] == [passwords.ESTIMATED] * 2
+    assert [len(each) for each in estimated] == [sign_in.ESTIMATED] * 2
     assert not set("@$!|+%({[<") & set("".join(estimated))
 
 

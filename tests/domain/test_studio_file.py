@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from studiogate.domain.fields.readers import Setting
-from studiogate.domain.studio_file.rows import GIVEN, KEPT, Fault, Faults, RowReader, place_of
-from studiogate.domain.studio_file.sections import EVERY_SECTION, STUDIO
+from studiogate.domain.studio_file.rows import EVERY_SECTION, GIVEN, KEPT, STUDIO, Fault, Faults, RowReader, place_of
 from tests.support.studio_files import small_studio, uid, with_history
 
 SETTING = Setting("USD", "US", "America/New_York")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.studio_file import json_window
+from studiogate.domain.studio_file import parser
 from studiogate.domain.studio_file.parser import BrokenFileError, Element, read_elements, read_studio
 from studiogate.domain.studio_file.rows import Fault
 from tests.support.studio_files import small_studio
@@ -140,7 +140,7 @@ def test_the_studio_is_found_wherever_it_stands() -> None:
 
 
 def test_one_missing_quote_does_not_read_the_file_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_window, "MAX_VALUE", 1 << 20)
+    monkeypatch.setattr(parser, "MAX_VALUE", 1 << 20)
     asked = 0
 
     def endless(wanted: int) -> bytes:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import studiogate
 from studiogate.domain.fields.readers import Setting
-from studiogate.domain.studio_file.rows import RowReader
-from studiogate.domain.studio_file.sections import EVERY_SECTION, SECTIONS, STUDIO, studio_file_schema
+from studiogate.domain.studio_file.rows import EVERY_SECTION, SECTIONS, STUDIO, RowReader, studio_file_schema
 from tests.support.demo_rows import MOMENTS, studio_at
 from tests.support.studio_files import small_studio, uid, with_history
 

@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from studiogate.domain.time_format import DateOrder
-from studiogate.domain.typed_days import typed_day
+from studiogate.domain.time_format import DateOrder, typed_day
 
 THURSDAY = date(2026, 11, 19)
 

@@ -22,7 +22,7 @@ from studiogate.domain.csv_import.matching import RowVerdict
 from studiogate.domain.csv_import.records import DELIMITERS
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
-from studiogate.domain.studio_file import json_window
+from studiogate.domain.studio_file import parser
 from studiogate.flows import csv_import
 from studiogate.flows.members import create
 from studiogate.flows.studio_file import follow, steps
@@ -399,7 +399,7 @@ async def test_the_rows_of_a_file_are_not_kept_in_memory(small: Connection, monk
     for module in (storage, staged_rows, follow, create):
         monkeypatch.setattr(module, "BATCH", 50)
     monkeypatch.setattr(steps, "EMAILS", 50)
-    for reader in (records, json_window):
+    for reader in (records, parser):
         monkeypatch.setattr(reader, "CHUNK", 4_096)
     await _peak(small, 150)  # what is loaded once
     few, many = await _peak(small, 150), await _peak(small, 1_200)

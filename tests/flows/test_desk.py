@@ -9,8 +9,8 @@ import pytest
 
 from studiogate.domain.access import Access, staff_access
 from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.sales import Order
 from studiogate.domain.staff import PERMISSIONS, Channel, Permission, Role, Staff
 from studiogate.flows.bookings import desk, staff
 from studiogate.flows.bookings.desk import Booked, StaffBooking

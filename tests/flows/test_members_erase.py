@@ -14,8 +14,8 @@ import pytest
 
 from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.forms.states import SubmissionStatus
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.flows import doctor, events, housekeeping, purchases, retry
 from studiogate.flows.bookings import desk, staff_bookings

@@ -12,8 +12,8 @@ import pytest
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.memberships import advance
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.flows import housekeeping, purchases
 from studiogate.flows.purchases import mark as mark_purchase
 from studiogate.storage.db import migrate

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.sales import Order
+from studiogate.domain.purchases import Order
 from studiogate.domain.staff import Role
 from studiogate.flows import housekeeping
 from studiogate.flows.purchases import Sold, sell

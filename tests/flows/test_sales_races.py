@@ -14,8 +14,8 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.membership_changes import Pause
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.flows import catalog, retry
 from studiogate.flows import memberships as flow
 from studiogate.flows.bookings.book import BookClass

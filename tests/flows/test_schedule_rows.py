@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.access import operator_access
 from studiogate.domain.mails import MailKind
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.schedule.references import MAX_LISTED
+from studiogate.domain.schedule.fields import MAX_LISTED
 from studiogate.domain.staff import Role
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings import mails

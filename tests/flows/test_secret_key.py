@@ -21,7 +21,7 @@ from studiogate.cli.prepare import check_database
 from studiogate.cli.secrets import check_key
 from studiogate.domain.access import operator_access
 from studiogate.domain.encryption import FINGERPRINT_BYTES, Sealer, SealError, fingerprint
-from studiogate.domain.staff.second_factor import totp_purpose
+from studiogate.domain.staff.tokens import totp_purpose
 from studiogate.flows.webhooks import purpose_of
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings

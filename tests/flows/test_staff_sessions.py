@@ -7,8 +7,8 @@ import pytest
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import PERMISSIONS, Grant, Role
-from studiogate.domain.staff.second_factor import step_at, totp_code, totp_purpose
 from studiogate.domain.staff.sign_in import MAX_SESSIONS
+from studiogate.domain.staff.tokens import step_at, totp_code, totp_purpose
 from studiogate.flows import housekeeping
 from studiogate.flows.staff import operators, roles, second_factor, sessions
 from studiogate.flows.staff.roles import Invitation

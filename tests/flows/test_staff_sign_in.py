@@ -8,8 +8,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from studiogate.domain.staff import Role
-from studiogate.domain.staff.passwords import MAX_PASSWORD
-from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_key
+from studiogate.domain.staff.sign_in import LIMITS, MAX_PASSWORD, Attempt, attempt_key
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import operators, passwords, second_factor, sign_in
 from studiogate.flows.staff.sessions import Started, issue_link

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from studiogate.domain.schedule.references import Referenced
+from studiogate.domain.schedule.fields import Referenced
 from studiogate.domain.schedule.warnings import Slot, WarningCode, conflict_warnings, room_warnings
 from tests.support.studio_files import Document, load, small_studio, uid
 

@@ -10,8 +10,8 @@ from types import ModuleType
 import asyncpg
 import pytest
 
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.flows.members.erase import erase
 from studiogate.flows.purchases import sell
 from studiogate.storage import memberships, people, purchases

@@ -53,7 +53,7 @@ service_account.drop("65534:65534", "studiogate.api", "studiogate.hosted", "stud
 from studiogate.domain.csv_import import records
 from studiogate.domain.forms.settings import encoded_url
 from studiogate.domain.people import normalize_email
-from studiogate.domain.studio_file.json_window import Window
+from studiogate.domain.studio_file.parser import Window
 
 for codec in records.NAMES:
     data = "name\\nZoe\\n".encode(codec)

@@ -5,8 +5,8 @@ import pytest
 from studiogate.cli import main
 from studiogate.cli.context import CommandError, _connected
 from studiogate.storage.db import pool
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection, ReadOnlyDatabaseError, UnknownOutcomeError
-from studiogate.storage.db.transactions import transaction_on
 from tests.support.postgres_proxy import proxy_of
 
 pytestmark = pytest.mark.anyio

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Callable
 import asyncpg
 import pytest
 
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import (
     Connection,
     Database,
     DatabaseUnavailableError,
     UnknownOutcomeError,
 )
-from studiogate.storage.db.transactions import transaction_on
 from tests.support.postgres_proxy import Proxy, proxy_of
 
 pytestmark = pytest.mark.anyio

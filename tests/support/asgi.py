@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from studiogate.api.framework.errors import RETRYABLE, STATUS
-from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.domain.refusals import Code
 
 PREFIX = "/partner/v1"
 NO_ONE = "192.0.2.1"
@@ -117,7 +117,7 @@ def assert_refused(response: AsgiResponse, code: Code | str, *, param: str | Non
     assert list(error) == ERROR_MEMBERS
     assert error["code"] == code.value
     assert error["type"] == STATUS[code][0].value
-    assert error["message"] == MESSAGES[code]
+    assert error["message"] == code.message
     assert error["request_id"] == response.header("x-request-id")
     assert error["retryable"] is (code in RETRYABLE)
     assert error["doc_url"] == f"/docs/errors#{code.value}"

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from studiogate.console.app import ConsoleApp
-from studiogate.console.framework import csrf
+from studiogate.console.framework import cookies
 from studiogate.domain.staff import Role
 from studiogate.flows.staff.sessions import SignedIn
 from tests.support import booking_studio, staff_people
@@ -58,7 +58,7 @@ class Console:
         """Return a CSRF token as the session's pages carry it; it is made without rendering one."""
         token = self.client.cookies.get(COOKIE)
         signed_in = await self.people.resolve(token) if token else None
-        return csrf.masked_token(signed_in) if isinstance(signed_in, SignedIn) else ""
+        return cookies.masked_token(signed_in) if isinstance(signed_in, SignedIn) else ""
 
     async def as_role(self, role: Role, *locations: UUID, instructor: UUID | None = None) -> "Console":
         """Return the console of somebody else, with this role at these locations (none: at all of them)."""

@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, uuid5
 from studiogate.domain.access import operator_access
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome
-from studiogate.flows.studio_file.outcome import Progress, silent
+from studiogate.flows.studio_file.rows import Progress, silent
 from studiogate.storage import doctor, invariants
 from studiogate.storage.db.pool import Connection
 

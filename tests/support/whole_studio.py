@@ -13,8 +13,8 @@ from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.pictures import SIZES, encoded
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.flows import memberships, purchases
 from studiogate.flows import studio as studio_flows
 from studiogate.flows.bookings import desk, mails

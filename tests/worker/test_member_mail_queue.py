@@ -13,7 +13,7 @@ import pytest
 from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILS_PER_HOUR, UNTRUE, MailKind
-from studiogate.flows import doctor, events, studio_file
+from studiogate.flows import doctor, events, retry, studio_file
 from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.changes import emit_event
 from studiogate.flows.members.create import members_appeared
@@ -268,7 +268,7 @@ async def test_a_backlog_is_worked_off_in_parts(mail_studio: MailStudio, monkeyp
     more = [await member_mails.queue_news(mail_studio.runtime.database, mail_studio.studio.id) for _ in range(4)]
     assert more == [True, True, False, False]
     assert await mail_studio.kinds() == ["booked"] * 5
-    assert mail_studio.studio.id not in await member_mails.studios_with_news(mail_studio.runtime.database)
+    assert mail_studio.studio.id not in await retry.studios_with(mail_studio.runtime.database, member_mails.NEWS)
 
 
 async def test_one_failing_studio_does_not_stop_the_others(
@@ -283,11 +283,11 @@ async def test_one_failing_studio_does_not_stop_the_others(
             raise RuntimeError("broken")
         return await queue_news(database, studio_id)
 
-    async def with_broken(_database: Any) -> list[UUID]:
+    async def with_broken(_database: Any, _what: str) -> list[UUID]:
         return [broken, mail_studio.studio.id]
 
     monkeypatch.setattr(member_mails, "queue_news", queue_or_fail)
-    monkeypatch.setattr(member_mails, "studios_with_news", with_broken)
+    monkeypatch.setattr(retry, "studios_with", with_broken)
     await mail_studio.work()
     assert len(mail_studio.arrived(address)) == 1
 

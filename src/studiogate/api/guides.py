@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from studiogate.api.framework import openapi
-from studiogate.api.framework.errors import RETRYABLE, STATUS, chapters, example_body
-from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.api.framework.errors import CHAPTERS, RETRYABLE, STATUS, example_body
+from studiogate.domain.refusals import Code
 
 # Requests with a partner's key never get these.
 OF_CONSOLE = frozenset(
@@ -40,7 +40,7 @@ The console and the commands use the same codes, and a few of their own. A partn
 def errors() -> str:
     """Return the page about all error codes: those of partners, then those of the console alone."""
     parts = [_INTRODUCTION]
-    for kind, chapter in chapters().items():
+    for kind, chapter in CHAPTERS.items():
         codes = [code for code in chapter.entries if code not in OF_CONSOLE]
         parts.append(f'<a id="{kind.value}"></a>\n\n## {chapter.title}\n\n`{kind.value}`. {chapter.intro}\n')
         parts += map(_section, codes)
@@ -57,14 +57,14 @@ TEXTS: Mapping[str, Callable[[], str]] = {"errors": errors, "conventions": conve
 
 def _section(code: Code) -> str:
     kind, status = STATUS[code]
-    entry = chapters()[kind].entries[code]
+    entry = CHAPTERS[kind].entries[code]
     retry = "retryable" if code in RETRYABLE else "not retryable"
     example = json.dumps(example_body(code), indent=2, ensure_ascii=False)
     return "\n".join(
         [
             f"### {code.value}\n",
             f"**{status}** `{kind.value}`, {retry}\n",
-            f"> {MESSAGES[code]}\n",
+            f"> {code.message}\n",
             f"{entry.meaning}\n",
             f"**What to do.** {entry.action}\n",
             f"**Does a retry help?** {entry.retry}\n",

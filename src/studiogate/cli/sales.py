@@ -16,8 +16,8 @@ from studiogate.domain.fields.catalog import PaidBy, ProductType, PurchaseStatus
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import MembershipState
 from studiogate.domain.money import money_text
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.flows import memberships as flow
 from studiogate.flows import purchases as purchase_flow
 from studiogate.flows.purchases import sell

@@ -14,8 +14,7 @@ from studiogate.cli.commands import Call, InStudio
 from studiogate.cli.context import CommandError, complaints, counted, operator_of, print_json, reported, screen
 from studiogate.cli.files import IMPORT, opened, progress_bars, written
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.studio_file.rows import STALE, Fault
-from studiogate.domain.studio_file.sections import studio_file_schema
+from studiogate.domain.studio_file.rows import STALE, Fault, studio_file_schema
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome
 from studiogate.flows.studio_file.files import ExportedFiles, folder_beside

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from studiogate.console import navigation, screens
-from studiogate.console.framework import checks, cookies, csrf, formats, refusals, templating
+from studiogate.console.framework import checks, cookies, formats, refusals, templating
 from studiogate.console.framework.page import PREFIX, Audience, Route
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import STREAM_TYPE, ConsoleRequest, Refused, own_page
@@ -191,7 +191,7 @@ def _of_earlier_session(console: ConsoleRequest) -> Answer:
     for somebody else."""
     names = {"person": console.frame.person or console.frame.email, "studio": console.frame.name}
     if console.is_fragment:
-        event = json.dumps({"freshToken": {"csrf": csrf.masked_token(console.signed_in)}}).encode()
+        event = json.dumps({"freshToken": {"csrf": cookies.masked_token(console.signed_in)}}).encode()
         why = shown(checks.EXPIRED_PAGE, {})._replace(text=SEND_AGAIN.format(**names))
         answer = console.refused(checks.EXPIRED_PAGE)
         body = console.fragment("ui/refusal.html", refusal=why).body

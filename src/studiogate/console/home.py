@@ -15,7 +15,7 @@ from studiogate.console.framework.formats import day, day_and_time, local, with_
 from studiogate.console.framework.parse import near_date
 from studiogate.console.navigation import Entry, Group, menu_of
 from studiogate.domain.staff import Permission
-from studiogate.domain.typed_days import typed_day
+from studiogate.domain.time_format import typed_day
 from studiogate.storage import member_search
 from studiogate.storage.console import read_first_rows
 from studiogate.storage.db.pool import Connection

@@ -13,7 +13,7 @@ from studiogate.console.framework.paging import Row, Rows, rows_of
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
 from studiogate.domain.memberships import Interval, RecurringPrice, choose_price
-from studiogate.domain.sales import GIVING_A_MEMBERSHIP
+from studiogate.domain.purchases import GIVING_A_MEMBERSHIP
 from studiogate.storage import catalog
 from studiogate.storage.catalog import PriceLimits
 from studiogate.storage.db.pool import Connection, Record

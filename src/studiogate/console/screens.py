@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from studiogate.console import audit, home, insights, staff
-from studiogate.console.account import links, profile, resume, sign_in
+from studiogate.console.account import links, profile, sign_in
 from studiogate.console.desk import booking, cancellation, check_in, class_page, live, today, waiver, walk_in
 from studiogate.console.forms import builder, export, submissions
 from studiogate.console.forms import lists as form_lists
@@ -22,7 +22,7 @@ from studiogate.console.settings import index, kinds, mails, offer, places, prod
 from studiogate.console.settings import studio as settings_studio
 
 SCREENS = (
-    home, sign_in, links, resume, profile, first_studio, steps, imports,
+    home, sign_in, links, sign_in, profile, first_studio, steps, imports,
     staff, audit, index, settings_studio, rules, mails,
     week, class_pages, change_class, copy_pages, series_pages, closure_pages,
     board, lead, sums, insights,

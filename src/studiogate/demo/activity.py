@@ -26,8 +26,8 @@ from studiogate.domain.fields.catalog import PurchaseStatus
 from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.leads import LeadContact, LeadStatus
 from studiogate.domain.membership_changes import Pause
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.domain.staff import PERMISSIONS, Channel, Grant, Staff
 from studiogate.flows import lead_staff, leads, memberships, purchases
 from studiogate.flows.bookings import desk, executor, staff_bookings

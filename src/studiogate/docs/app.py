@@ -103,7 +103,8 @@ class DocsApp(FrontEnd[Exchange]):
             exchange.route = "/docs/assets"
             return asset
         if path == "/docs/" or path.startswith("/docs/guides"):  # the folder of the files in the repository
-            return _moved(path.replace("/guides", "", 1).rstrip("/"))
+            moved = path.replace("/guides", "", 1).rstrip("/")
+            return Answer(301, b"", ((b"location", moved.encode("ascii", "ignore")),))
         return await self._kept(exchange, path)
 
     async def _kept(self, exchange: Exchange, path: str) -> Answer:
@@ -157,7 +158,3 @@ class DocsApp(FrontEnd[Exchange]):
     def _html(self, template: str, values: Mapping[str, object], *headers: Header) -> Answer:
         text = self._templates.get_template(template).render(values)
         return Answer(200, text.encode(), ((b"content-type", b"text/html; charset=utf-8"), *headers))
-
-
-def _moved(path: str) -> Answer:
-    return Answer(301, b"", ((b"location", path.encode("ascii", "ignore")),))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from studiogate.domain.fields.schedule import LOCATIONS
 from studiogate.domain.json_values import same_json
-from studiogate.domain.studio_file.sections import EVERY_SECTION
+from studiogate.domain.studio_file.rows import EVERY_SECTION
 
 MASK = "•••"
 # Personal fields, masked in any row: free text and answers may name anybody.

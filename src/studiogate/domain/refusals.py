@@ -2,12 +2,11 @@
 
 A refusal is a value, not an exception: a refused booking is a result that must be stored under its idempotency key,
 and an exception would roll that record back. Each front end translates refusals into its own format; the partner API
-does so in ``api/framework/errors.py``, which holds the only mapping from codes to HTTP statuses."""
+does so in ``api/framework``, whose ``texts/errors`` hold the only mapping from codes to HTTP statuses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -110,9 +109,6 @@ class Code(StrEnum):
     OVERLOADED = "overloaded", "The service is overloaded. Retry after a moment."
     DATABASE_UNAVAILABLE = "database_unavailable", "The database cannot be reached. Retry after a moment."
     STORAGE_UNAVAILABLE = "storage_unavailable", "Nothing can be stored right now. Retry later."
-
-
-MESSAGES: Mapping[Code, str] = MappingProxyType({code: code.message for code in Code})
 
 
 class Fault(NamedTuple):

@@ -17,8 +17,8 @@ from studiogate.storage import backup as rows
 from studiogate.storage import backup_archive
 from studiogate.storage.backup_archive import HEADER, PART_BYTES, ArchiveWriter, DamagedBackupError, Member
 from studiogate.storage.db import migrate
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.forms.uploads import note_place
 from studiogate.storage.upload_store import UploadStore
 

@@ -13,9 +13,8 @@ from studiogate import clock
 from studiogate.domain.access import Access
 from studiogate.domain.csv_import import records
 from studiogate.domain.csv_import.cells import Directory, directory
-from studiogate.domain.csv_import.columns import Columns, choose_delimiter, find_columns
 from studiogate.domain.csv_import.kinds import Kind
-from studiogate.domain.csv_import.mapping import ColumnMapping
+from studiogate.domain.csv_import.mapping import ColumnMapping, Columns, choose_delimiter, find_columns
 from studiogate.domain.csv_import.matching import HEADER, RowVerdict, csv_line
 from studiogate.domain.csv_import.records import Record, UnreadableFileError
 from studiogate.domain.csv_import.translate import Translator
@@ -27,8 +26,7 @@ from studiogate.domain.studio_file.rows import Faults, row_of
 from studiogate.flows.csv_rows import csv_field, decided_row, place_of, placed, shown, staged_row
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.flows.studio_file.load import analyze, conflict_message, settle
-from studiogate.flows.studio_file.outcome import Outcome, Progress, silent
-from studiogate.flows.studio_file.rows import StagedRows
+from studiogate.flows.studio_file.rows import Outcome, Progress, StagedRows, silent
 from studiogate.flows.studio_file.steps import Import, Options
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage

@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from studiogate.domain.csv_import.columns import Columns
 from studiogate.domain.csv_import.kinds import Kind
-from studiogate.domain.csv_import.mapping import MAX_MAPPING, ColumnMapping, WrongMappingError, parse_mapping
+from studiogate.domain.csv_import.mapping import MAX_MAPPING, ColumnMapping, Columns, WrongMappingError, parse_mapping
 from studiogate.domain.csv_import.matching import Facts, RowVerdict, decide
 from studiogate.domain.csv_import.records import UnreadableFileError
 from studiogate.domain.csv_import.translate import DERIVED, Translated

@@ -9,18 +9,13 @@ from studiogate.domain.access import Access, system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.deliveries import GONE
 from studiogate.flows.retry import for_each_studio
-from studiogate.storage import event_changes, event_numbering, housekeeping
+from studiogate.storage import event_changes, event_numbering
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.webhooks import claims, endpoints
 from studiogate.storage.webhooks.claims import Claimed, Settled
 
-__all__ = ["Claimed", "Settled", "age", "claim", "disable_failing", "settle", "studios_with_due"]
+__all__ = ["Claimed", "Settled", "age", "claim", "disable_failing", "settle"]
 DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
-
-
-async def studios_with_due(database: Database) -> list[UUID]:
-    async with database.connection() as connection:
-        return await housekeeping.studios_with(connection, "due deliveries")
 
 
 async def claim(

@@ -9,15 +9,7 @@ from zoneinfo import ZoneInfoNotFoundError
 
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
-from studiogate.storage import (
-    backup,
-    event_invariants,
-    event_numbering,
-    housekeeping,
-    invariants,
-    queue_metrics,
-    record_invariants,
-)
+from studiogate.storage import backup, event_numbering, housekeeping, invariants, queue_metrics, record_invariants
 from studiogate.storage import doctor as storage
 from studiogate.storage.db import failures, health, migrate
 from studiogate.storage.db.pool import Connection
@@ -39,7 +31,7 @@ INVARIANTS = (
     *record_invariants.STAFF,
     *record_invariants.PEOPLE,
     *record_invariants.AUDIT,
-    *event_invariants.INVARIANTS,
+    *record_invariants.INVARIANTS,
 )
 
 

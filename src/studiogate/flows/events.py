@@ -10,8 +10,8 @@ from studiogate.domain.events import EventType
 from studiogate.flows.changes import record
 from studiogate.flows.retry import for_each_studio
 from studiogate.storage import class_availability, event_numbering, events, housekeeping, mails
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.db.transactions import transaction_on
 
 # The pause between two rounds for a busy studio, so that many commits share one round.
 PAUSE_SECONDS = 0.1

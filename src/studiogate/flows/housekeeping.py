@@ -11,11 +11,10 @@ from studiogate.domain.bookings.waitlist import waitlist_has_expired
 from studiogate.flows import changes, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
-from studiogate.flows.figures import keep_figures
 from studiogate.flows.members import erase
-from studiogate.flows.retry import for_each, for_each_studio
+from studiogate.flows.retry import for_each, for_each_studio, for_each_studio_with, studios_with
 from studiogate.flows.schedule import series as series_flow
-from studiogate.storage import erasure, housekeeping, pictures, studio
+from studiogate.storage import erasure, figures, housekeeping, pictures, studio
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database
@@ -73,14 +72,12 @@ async def fill_free_seats(database: Database) -> int:
 
 
 async def advance_memberships(database: Database) -> int:
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with(connection, "due memberships")
-    return await for_each_studio(due, lambda studio_id: _advance_memberships(database, system_access(studio_id)))
+    return await for_each_studio_with(database, "due memberships", partial(_advance_memberships, database))
 
 
-async def _advance_memberships(database: Database, access: Access) -> int:
+async def _advance_memberships(database: Database, studio_id: UUID) -> int:
     """Advance memberships in small batches, so that their members can book in between; return how many changed."""
-    changed = 0
+    access, changed = system_access(studio_id), 0
     while True:
         async with database.transaction() as connection:
             members = await housekeeping.lock_due_members(connection, access, BATCH)
@@ -92,17 +89,13 @@ async def _advance_memberships(database: Database, access: Access) -> int:
 
 async def announce_class_statuses(database: Database) -> int:
     """Announce the classes that have started or ended since the last round, in small batches."""
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with(connection, "due classes")
-    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, changes.announce_due))
+    return await for_each_studio_with(database, "due classes", partial(_in_batches, database, changes.announce_due))
 
 
 async def extend_series(database: Database) -> int:
     """Create the classes of series that the studios' horizons have come to include, each series by itself."""
-    async with database.connection() as connection:
-        studios = await housekeeping.studios_with(connection, "due series")
     due: list[Due] = []
-    for studio_id in studios:
+    for studio_id in await studios_with(database, "due series"):
         async with database.connection() as connection:
             due += [(studio_id, each) for each in await series.due_series(connection, system_access(studio_id))]
     return await _for_each(database, due, series_flow.extend)
@@ -120,16 +113,14 @@ Sweep = Callable[[Connection, Access, int], Awaitable[int]]
 
 async def _delete(database: Database, what: str) -> int:
     """Delete what is old in every studio that has some; return how many rows."""
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with(connection, what)
 
     async def sweep(connection: Connection, access: Access, at_most: int) -> int:
         return await housekeeping.delete(connection, access, what, at_most)
 
-    return await for_each_studio(due, lambda studio_id: _in_batches(database, studio_id, sweep))
+    return await for_each_studio_with(database, what, partial(_in_batches, database, sweep))
 
 
-async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
+async def _in_batches(database: Database, sweep: Sweep, studio_id: UUID) -> int:
     """Run a sweep in small batches, each in its own transaction; return the sum of their counts."""
     access, done = system_access(studio_id), 0
     while True:
@@ -153,9 +144,7 @@ forget_mails = partial(_delete, what="old mails")
 
 async def forget_uploads(database: Database, folder: UploadStore) -> int:
     """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with(connection, "forgotten uploads")
-
+    due = await studios_with(database, "forgotten uploads")
     if due:
         await asyncio.to_thread(folder.check)  # before the rows go: nothing else says that their files must
 
@@ -195,9 +184,7 @@ async def forget_staff_secrets(database: Database) -> int:
 
 async def remove_erased_files(database: Database, folder: UploadStore) -> int:
     """Remove files of erased people that a crash, or an erasure on another machine, left here."""
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with(connection, "removed files")
-    return await for_each_studio(due, lambda studio_id: _remove_erased_files(database, folder, studio_id))
+    return await for_each_studio_with(database, "removed files", partial(_remove_erased_files, database, folder))
 
 
 async def _remove_erased_files(database: Database, folder: UploadStore, studio_id: UUID) -> int:
@@ -213,9 +200,7 @@ async def _remove_erased_files(database: Database, folder: UploadStore, studio_i
 
 async def forget_pictures(database: Database, folder: UploadStore) -> int:
     """Remove pictures that nothing has used for a day."""
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with(connection, "unused pictures")
-    return await for_each_studio(due, lambda studio_id: _forget_pictures(database, folder, studio_id))
+    return await for_each_studio_with(database, "unused pictures", partial(_forget_pictures, database, folder))
 
 
 async def _forget_pictures(database: Database, folder: UploadStore, studio_id: UUID) -> int:
@@ -228,6 +213,27 @@ async def _forget_pictures(database: Database, folder: UploadStore, studio_id: U
         for name in names:
             await asyncio.to_thread(folder.remove_kept, studio_id, name)
     return len(names)
+
+
+async def keep_figures(database: Database) -> int:
+    """Bring the figures of every studio's finished days up to date; return how many days were computed."""
+    return await for_each_studio_with(database, "due figures", partial(_keep_figures, database))
+
+
+async def _keep_figures(database: Database, studio_id: UUID) -> int:
+    """List the days that have ended, mark those that events are about, compute them. Each day is a transaction: a
+    studio that is new here has three years of them."""
+    access, computed, more = system_access(studio_id), 0, True
+    async with database.transaction() as connection:
+        await figures.list_days(connection, access)
+    while more:
+        async with database.transaction() as connection:
+            more = await figures.mark_days(connection, access)
+    while True:
+        async with database.transaction() as connection:
+            if not await figures.compute_day(connection, access):
+                return computed
+        computed += 1
 
 
 FILE_STEPS = {

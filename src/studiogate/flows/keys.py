@@ -17,8 +17,8 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection, Database, Record
-from studiogate.storage.db.transactions import transaction_on
 
 MAX_OVERLAP = timedelta(days=7)
 REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked", "to": "changed"})

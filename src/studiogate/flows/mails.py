@@ -14,7 +14,7 @@ from uuid import UUID
 from jinja2 import Environment
 
 from studiogate.domain.access import system_access
-from studiogate.storage import housekeeping, mails
+from studiogate.storage import mails
 from studiogate.storage.db.pool import Database
 
 _UNFIT_IN_A_HEADER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -84,11 +84,6 @@ class ClaimedMail:
         mail.set_content(content.text)
         mail.add_alternative(content.html, subtype="html")
         return mail
-
-
-async def studios_with_due_mails(database: Database) -> list[UUID]:
-    async with database.connection() as connection:
-        return await housekeeping.studios_with(connection, "due mails")
 
 
 async def note_worker(database: Database, *, sends: bool) -> int:

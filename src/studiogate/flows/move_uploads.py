@@ -13,8 +13,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.storage import housekeeping
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.forms import uploads
 from studiogate.storage.upload_store import CHUNK, UploadStore
 

@@ -11,13 +11,12 @@ from studiogate.domain.events import EventType
 from studiogate.domain.fields.catalog import PaidBy, PurchaseStatus
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.memberships import after_payment
-from studiogate.domain.purchases import Paid, free_line, purchase_refusal
+from studiogate.domain.purchases import Offer, Order, Paid, Sale, free_line, line_of, purchase_refusal
 from studiogate.domain.purchases import correct_way as way_rule
 from studiogate.domain.purchases import refund as refund_rule
+from studiogate.domain.purchases import sell as decide
 from studiogate.domain.purchases import waive as waive_rule
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
-from studiogate.domain.sales import Offer, Order, Sale, line_of
-from studiogate.domain.sales import sell as decide
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, reason_faults, refused
 from studiogate.flows.changes import audited, emit_event, record, recorded

@@ -1,9 +1,10 @@
-"""Run work again after a conflict, and go on with the rest after a failure."""
+"""Run work again after a conflict, go on with the rest after a failure, and find the studios where something is due."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 from uuid import UUID
 
+from studiogate.storage import housekeeping
 from studiogate.storage.db import pool
 
 TRIES = 4
@@ -62,3 +63,12 @@ async def for_each(due: Iterable[Item], step: Callable[[Item], Awaitable[int]], 
 
 async def for_each_studio(studios: Iterable[UUID], step: Callable[[UUID], Awaitable[int]]) -> int:
     return await for_each(studios, step, "studio {}".format)
+
+
+async def studios_with(database: pool.Database, what: str) -> list[UUID]:
+    async with database.connection() as connection:
+        return await housekeeping.studios_with(connection, what)
+
+
+async def for_each_studio_with(database: pool.Database, what: str, step: Callable[[UUID], Awaitable[int]]) -> int:
+    return await for_each_studio(await studios_with(database, what), step)

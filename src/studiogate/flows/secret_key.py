@@ -7,13 +7,13 @@ from typing import NamedTuple
 from studiogate.domain.access import operator_access
 from studiogate.domain.encryption import Sealer, SealError, fingerprint
 from studiogate.domain.forms.signed_links import SECRET_BYTES, is_sealed_link, link_purpose, open_link_secret
-from studiogate.domain.staff.second_factor import totp_purpose
+from studiogate.domain.staff.tokens import totp_purpose
 from studiogate.flows.idempotency import answer_purpose
 from studiogate.flows.webhooks import purpose_of
 from studiogate.storage import secret_key
 from studiogate.storage.accounts import accounts
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.db.transactions import transaction_on
 
 AT_ONCE = 100
 Choose = Callable[[bytes | None], Sequence[bytes] | None]

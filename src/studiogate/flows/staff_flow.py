@@ -10,8 +10,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.storage import form_tokens
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.db.transactions import transaction_on
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -12,8 +12,7 @@ from studiogate.domain.fields.readers import Setting
 from studiogate.domain.logos import LogoFault, logo_path, read_logo
 from studiogate.domain.money import is_currency
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
-from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
-from studiogate.domain.schedule.references import currency_faults, reference_faults
+from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO, currency_faults, reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.cancellation import CancellationType
-from studiogate.domain.bookings.policy_effects import LeadTimes
+from studiogate.domain.bookings.policy import LeadTimes
 from studiogate.storage.db.pool import Connection
 
 # The newest bookings are read, so that it costs the same in a studio with a million of them.

@@ -8,7 +8,7 @@ import aiosmtplib
 import structlog
 
 from studiogate import clock, telemetry
-from studiogate.flows import mails
+from studiogate.flows import mails, retry
 from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.bookings.mail_texts import NoAddressError
 from studiogate.flows.forms import mails as form_mails
@@ -45,13 +45,13 @@ async def mail_once(runtime: Runtime) -> int:
     if url is None:
         await member_mails.skip_old_news(runtime.database)
         return 0
-    for studio_id in await member_mails.studios_with_news(runtime.database):
+    for studio_id in await retry.studios_with(runtime.database, member_mails.NEWS):
         try:
             while await member_mails.queue_news(runtime.database, studio_id):
                 pass
         except Exception as error:  # stops neither the other studios nor the sending
             log.error("mails to members not queued", studio_id=str(studio_id), problem=telemetry.problem_of(error))
-    due = await mails.studios_with_due_mails(runtime.database)
+    due = await retry.studios_with(runtime.database, "due mails")
     return await for_each_studio(due, lambda studio_id: _send_claimed(runtime, url, studio_id))
 
 

@@ -15,7 +15,7 @@ from studiogate import clock, telemetry
 from studiogate.domain.access import system_access
 from studiogate.domain.encryption import SealError
 from studiogate.domain.webhooks.deliveries import Attempted, judge
-from studiogate.flows import deliveries
+from studiogate.flows import deliveries, retry
 from studiogate.flows.deliveries import Claimed, Settled
 from studiogate.flows.webhooks import purpose_of
 from studiogate.runtime import Runtime
@@ -73,7 +73,7 @@ class Deliverer:
     async def _poll_forever(self) -> None:
         while True:
             try:
-                for studio_id in await deliveries.studios_with_due(self._database):
+                for studio_id in await retry.studios_with(self._database, "due deliveries"):
                     self._look_at(studio_id)
                 telemetry.OUTBOX_AGE.set((await deliveries.age(self._database)).total_seconds())
             except Exception as error:

@@ -21,7 +21,7 @@ from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
 from studiogate.domain.membership_changes import Pause
-from studiogate.domain.sales import Order
+from studiogate.domain.purchases import Order
 from studiogate.domain.staff import Grant, Role
 from studiogate.flows import catalog, events, keys, memberships, purchases, webhook_staff, webhooks
 from studiogate.flows import studio as studio_flow
@@ -41,7 +41,7 @@ from studiogate.flows.schedule.series import SeriesChange
 from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
 from studiogate.flows.studio_file import Options
-from studiogate.flows.studio_file.outcome import silent
+from studiogate.flows.studio_file.rows import silent
 from studiogate.storage.audit import Subject
 from tests.support.booking_studio import BookingStudio
 from tests.support.pictures import png

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.flows import retry
 from studiogate.flows.bookings import desk, staff, staff_bookings
 from studiogate.flows.members.erase import erase

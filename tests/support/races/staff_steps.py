@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.membership_changes import Pause
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.sales import Order
 from studiogate.flows import memberships, purchases
 from studiogate.flows.bookings import desk, staff, staff_bookings
 from studiogate.flows.members import erase, merge

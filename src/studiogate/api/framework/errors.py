@@ -1,4 +1,4 @@
-"""Turn refusals into responses, with the only table that maps codes to HTTP statuses."""
+"""Turn refusals into responses. ``texts/errors`` is the only table that maps codes to HTTP statuses."""
 
 import json
 import tomllib
@@ -15,67 +15,50 @@ from studiogate.web import sending
 from studiogate.web.response import Answer, Header
 from studiogate.web.sending import CommonHeaders
 
+_TEXTS = Path(__file__).parent / "texts" / "errors"
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A member of ``details``."""
+
+    text: str
+    example: object
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One code: its HTTP status, what it means and why, what to do, whether a retry helps."""
+
+    status: int
+    meaning: str
+    action: str
+    retry: str
+    details: Mapping[str, Detail]
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """The codes of one type."""
+
+    title: str
+    intro: str
+    entries: Mapping[Code, Entry]
+
+
+def _chapter(kind: RefusalType) -> Chapter:
+    text = tomllib.loads((_TEXTS / f"{kind.value}.toml").read_text(encoding="utf-8"))
+    title, intro, entries = text.pop("title"), text.pop("intro"), {}
+    for name, each in text.items():
+        details = {detail: Detail(**facts) for detail, facts in each.pop("details", {}).items()}
+        entries[Code(name)] = Entry(**each, details=details)
+    return Chapter(title, intro, entries)
+
+
+CHAPTERS: Mapping[RefusalType, Chapter] = {kind: _chapter(kind) for kind in RefusalType}
 STATUS: Mapping[Code, tuple[RefusalType, int]] = {
-    Code.MISSING_API_KEY: (RefusalType.AUTHENTICATION, 401),
-    Code.INVALID_API_KEY: (RefusalType.AUTHENTICATION, 401),
-    Code.EXPIRED_API_KEY: (RefusalType.AUTHENTICATION, 401),
-    Code.REVOKED_API_KEY: (RefusalType.AUTHENTICATION, 401),
-    Code.SIGN_IN_FAILED: (RefusalType.AUTHENTICATION, 401),
-    Code.SECOND_FACTOR_REQUIRED: (RefusalType.AUTHENTICATION, 401),
-    Code.SESSION_ENDED: (RefusalType.AUTHENTICATION, 401),
-    Code.LINK_EXPIRED: (RefusalType.AUTHENTICATION, 401),
-    Code.INSUFFICIENT_SCOPE: (RefusalType.PERMISSION, 403),
-    Code.HTTPS_REQUIRED: (RefusalType.PERMISSION, 403),
-    Code.PERMISSION_DENIED: (RefusalType.PERMISSION, 403),
-    Code.PASSWORD_REQUIRED: (RefusalType.PERMISSION, 403),
-    Code.INVALID_CURSOR: (RefusalType.INVALID_REQUEST, 400),
-    Code.INVALID_JSON: (RefusalType.INVALID_REQUEST, 400),
-    Code.INVALID_HTTP: (RefusalType.INVALID_REQUEST, 400),
-    Code.UNSUPPORTED_API_VERSION: (RefusalType.INVALID_REQUEST, 400),
-    Code.NOT_FOUND: (RefusalType.INVALID_REQUEST, 404),
-    Code.METHOD_NOT_ALLOWED: (RefusalType.INVALID_REQUEST, 405),
-    Code.REQUEST_TIMEOUT: (RefusalType.INVALID_REQUEST, 408),
-    Code.BODY_TOO_LARGE: (RefusalType.INVALID_REQUEST, 413),
-    Code.UNSUPPORTED_MEDIA_TYPE: (RefusalType.INVALID_REQUEST, 415),
-    Code.VALIDATION_ERROR: (RefusalType.INVALID_REQUEST, 422),
-    Code.IDEMPOTENCY_KEY_REUSED: (RefusalType.IDEMPOTENCY, 409),
-    Code.IDEMPOTENCY_IN_PROGRESS: (RefusalType.IDEMPOTENCY, 409),
-    Code.CLASS_CANCELLED: (RefusalType.BOOKING, 409),
-    Code.CLASS_NOT_BOOKABLE: (RefusalType.BOOKING, 409),
-    Code.CLASS_STARTED: (RefusalType.BOOKING, 409),
-    Code.BOOKING_WINDOW_NOT_OPEN: (RefusalType.BOOKING, 409),
-    Code.BOOKING_WINDOW_CLOSED: (RefusalType.BOOKING, 409),
-    Code.ALREADY_BOOKED: (RefusalType.BOOKING, 409),
-    Code.ALREADY_WAITLISTED: (RefusalType.BOOKING, 409),
-    Code.MEMBER_ERASED: (RefusalType.BOOKING, 409),
-    Code.MEMBER_SUSPENDED: (RefusalType.BOOKING, 409),
-    Code.WAIVER_REQUIRED: (RefusalType.BOOKING, 409),
-    Code.NO_ACTIVE_MEMBERSHIP: (RefusalType.BOOKING, 409),
-    Code.MEMBERSHIP_PAUSED: (RefusalType.BOOKING, 409),
-    Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: (RefusalType.BOOKING, 409),
-    Code.INSUFFICIENT_CREDITS: (RefusalType.BOOKING, 409),
-    Code.BOOKING_LIMIT_REACHED: (RefusalType.BOOKING, 409),
-    Code.OVERLAPPING_BOOKING: (RefusalType.BOOKING, 409),
-    Code.SPOT_REQUIRED: (RefusalType.BOOKING, 409),
-    Code.SPOT_NOT_FOUND: (RefusalType.BOOKING, 409),
-    Code.SPOT_TAKEN: (RefusalType.BOOKING, 409),
-    Code.CLASS_FULL: (RefusalType.BOOKING, 409),
-    Code.WAITLIST_NOT_ALLOWED: (RefusalType.BOOKING, 409),
-    Code.WAITLIST_FULL: (RefusalType.BOOKING, 409),
-    Code.BOOKING_ALREADY_CANCELLED: (RefusalType.BOOKING, 409),
-    Code.MEMBER_EXISTS: (RefusalType.CONFLICT, 409),
-    Code.SLUG_TAKEN: (RefusalType.CONFLICT, 409),
-    Code.FORM_NOT_ACCEPTING_SUBMISSIONS: (RefusalType.CONFLICT, 409),
-    Code.INVALID_TRANSITION: (RefusalType.CONFLICT, 409),
-    Code.LIMIT_REACHED: (RefusalType.CONFLICT, 409),
-    Code.SCHEDULE_CONFLICT: (RefusalType.CONFLICT, 409),
-    Code.LAST_OWNER: (RefusalType.CONFLICT, 409),
-    Code.CHECK_IN_STOPPED: (RefusalType.CONFLICT, 409),
-    Code.RATE_LIMITED: (RefusalType.RATE_LIMIT, 429),
-    Code.INTERNAL_ERROR: (RefusalType.API, 500),
-    Code.OVERLOADED: (RefusalType.API, 503),
-    Code.DATABASE_UNAVAILABLE: (RefusalType.API, 503),
-    Code.STORAGE_UNAVAILABLE: (RefusalType.API, 503),
+    code: (kind, entry.status) for kind, chapter in CHAPTERS.items() for code, entry in chapter.entries.items()
 }
 RETRYABLE = {
     Code.REQUEST_TIMEOUT,
@@ -173,7 +156,6 @@ def _json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode("utf-8", "replace")
 
 
-_TEXTS = Path(__file__).parent / "texts" / "errors"
 _REQUEST_ID = "req_0192f0c1a2b37c4d8e5f60718293a4b5"
 _FAULTS = [
     {"loc": ["query", "limit"], "msg": "Input should be less than or equal to 200", "type": "less_than_equal"},
@@ -181,51 +163,10 @@ _FAULTS = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """A member of ``details``."""
-
-    text: str
-    example: object
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One code: what it means and why, what to do, whether a retry helps."""
-
-    meaning: str
-    action: str
-    retry: str
-    details: Mapping[str, Detail]
-    param: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """The codes of one type."""
-
-    title: str
-    intro: str
-    entries: Mapping[Code, Entry]
-
-
-@cache
-def chapters() -> Mapping[RefusalType, Chapter]:
-    found = {}
-    for kind in RefusalType:
-        text = tomllib.loads((_TEXTS / f"{kind.value}.toml").read_text(encoding="utf-8"))
-        title, intro, entries = text.pop("title"), text.pop("intro"), {}
-        for name, each in text.items():
-            details = {detail: Detail(**facts) for detail, facts in each.get("details", {}).items()}
-            entries[Code(name)] = Entry(each["meaning"], each["action"], each["retry"], details, each.get("param"))
-        found[kind] = Chapter(title, intro, entries)
-    return found
-
-
 @cache
 def example_body(code: Code) -> dict[str, Any]:
     """Return an example of the body that comes with a code."""
-    entry = chapters()[STATUS[code][0]].entries[code]
+    entry = CHAPTERS[STATUS[code][0]].entries[code]
     details = {name: detail.example for name, detail in entry.details.items()}
     body: dict[str, object] = {"error": error_object(Refusal(code, details, entry.param), _REQUEST_ID)}
     return {"detail": _FAULTS, **body} if code is Code.VALIDATION_ERROR else body

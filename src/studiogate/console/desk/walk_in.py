@@ -17,8 +17,8 @@ from studiogate.console.framework.inputs import way_of_payment
 from studiogate.console.framework.parse import as_id
 from studiogate.console.members.words import WAYS
 from studiogate.domain.bookings.overrides import ENTITLEMENT, can_override
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import desk, previews
 from studiogate.flows.bookings.book import BookClass

@@ -62,7 +62,7 @@ MEMBERS: Mapping[str, str] = {
     "notification_emails": "addresses for notifications",
     "slug": "address",
 }
-_SETTINGS = (*questions.SETTINGS_OF.values(), *questions.FORM_SETTINGS.values())
+_SETTINGS: Sequence[Sequence[tuple[str, ...]]] = (*questions.SETTINGS_OF.values(), *questions.FORM_SETTINGS.values())
 _LABELS = {name: label[:1].lower() + label[1:] for settings in _SETTINGS for name, label, *_ in settings} | MEMBERS
 # Where the message for programs is not one for people.
 FAULTS: Mapping[str, str] = {

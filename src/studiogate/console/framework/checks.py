@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
 
-from studiogate.console.framework import cookies, csrf, posted
+from studiogate.console.framework import cookies, posted
 from studiogate.console.framework.page import Audience, Route
 from studiogate.console.framework.posted import Posted
 from studiogate.console.framework.request import Person
@@ -107,7 +107,7 @@ async def read_form(runtime: Runtime, request: Request, person: Person | None, r
     """Read a form that one of our own pages sent; as much as the longest form only of somebody who is signed in, and a
     file only for the action that takes one. A form that waits for somebody to sign in again has values as long as
     theirs."""
-    if not csrf.is_same_origin(request, runtime.settings.public_url):
+    if not cookies.is_same_origin(request, runtime.settings.public_url):
         return EXPIRED_PAGE
     body = posted.MAX_ANONYMOUS_BODY if person is None else posted.MAX_BODY
     value = posted.MAX_ANONYMOUS_VALUE if route.needs is Audience.ANYBODY else posted.MAX_VALUE
@@ -117,7 +117,7 @@ async def read_form(runtime: Runtime, request: Request, person: Person | None, r
 def form_refusal(form: Posted, signed_in: SignedIn) -> Refusal | None:
     """Return why a form does not count: it lacks the session's CSRF token or its own token."""
     first = form.first
-    is_own = csrf.is_own_form(signed_in, first.get(posted.CSRF, ""))
+    is_own = cookies.is_own_form(signed_in, first.get(posted.CSRF, ""))
     return None if is_own and _TOKEN.fullmatch(first.get(posted.TOKEN, "")) else EXPIRED_PAGE
 
 

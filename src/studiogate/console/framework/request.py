@@ -9,7 +9,7 @@ from uuid import UUID
 from markupsafe import Markup
 
 from studiogate.console import navigation
-from studiogate.console.framework import cookies, csrf, refusals, templating
+from studiogate.console.framework import cookies, refusals, templating
 from studiogate.console.framework.posted import CSRF, TOKEN, Posted
 from studiogate.console.framework.refusals import Resolution, ShownRefusal
 from studiogate.console.navigation import Entry
@@ -224,7 +224,7 @@ class ConsoleRequest:
         values: dict[str, Any] = {
             "refusal": refusals.shown(refusal, self.posted.lists),
             "kept": kept,
-            "owner": csrf.owner_of(self.form.get(CSRF, "")),
+            "owner": cookies.owner_of(self.form.get(CSRF, "")),
             "target": self.http.path,
             "email": "",
         }
@@ -248,7 +248,7 @@ class ConsoleRequest:
         return self.csrf_field() + HIDDEN.format(TOKEN, new_token()[:24])
 
     def csrf_field(self) -> Markup:
-        return HIDDEN.format(CSRF, csrf.masked_token(self.signed_in) if self.person is not None else "")
+        return HIDDEN.format(CSRF, cookies.masked_token(self.signed_in) if self.person is not None else "")
 
     def _context(self) -> dict[str, object]:
         theme = self.cookies.get(cookies.THEME, "")

@@ -11,8 +11,8 @@ from studiogate.console.framework.parse import as_id
 from studiogate.console.members import words
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.access import Access
+from studiogate.domain.purchases import GIVING_A_MEMBERSHIP, Order
 from studiogate.domain.refusals import Fault, Refusal
-from studiogate.domain.sales import GIVING_A_MEMBERSHIP, Order
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault
 from studiogate.flows import purchases

@@ -25,7 +25,7 @@ from studiogate.storage.import_files import CHANGES, OTHERS, ImportFile, State
 from studiogate.storage.studio_file.diff import RowChange
 
 MAX_VALUE = 2_000  # characters
-EMPTY = (None, "", [], {})
+EMPTY: tuple[object, ...] = (None, "", [], {})
 SECONDS_BETWEEN_STATES = 0.5
 BROKEN_DATABASE = (OverloadedError, DatabaseUnavailableError, TransactionConflictError)
 TRY_AGAIN = "The database was out of reach or busy. Choose the file again: the preview shows what is still to be done."

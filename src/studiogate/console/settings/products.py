@@ -11,7 +11,7 @@ from studiogate.console.framework.paging import rows_of
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import changeable_at, visible_at
 from studiogate.domain.fields.catalog import ProductType
-from studiogate.domain.sales import GIVING_A_MEMBERSHIP
+from studiogate.domain.purchases import GIVING_A_MEMBERSHIP
 from studiogate.domain.staff import Permission
 from studiogate.storage import catalog, studio
 from studiogate.storage.db.pool import Connection

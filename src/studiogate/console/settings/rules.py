@@ -11,8 +11,7 @@ from studiogate.console.framework.formats import counted
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
 from studiogate.console.policies import GROUPS, UNIT, UNITS, Facts, Typed
 from studiogate.console.settings.countries import CHOICES
-from studiogate.domain.bookings.policy import POLICY_MEMBERS, Policy, policy_faults
-from studiogate.domain.bookings.policy_effects import LOOKS_BACK, LeadTimes, effects_of
+from studiogate.domain.bookings.policy import LOOKS_BACK, POLICY_MEMBERS, LeadTimes, Policy, effects_of, policy_faults
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused

@@ -1,13 +1,14 @@
-"""The booking policy: its settings, how levels override each other, and the instants derived from it."""
+"""The booking policy: its settings, how levels override each other, and the instants derived from it; and what a policy
+would have made of the bookings of the last weeks."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.ids import parse_id
@@ -212,3 +213,37 @@ _CHECKS: Mapping[str, Check] = {
     "waiver_form_id": _or_null(lambda value: None if parse_id(value) else "must be a uuid"),
     "check_in_stop": one_of(CheckInStop),
 }
+
+
+LOOKS_BACK = timedelta(days=90)
+# Any start will do: only the times before it count.
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class LeadTimes(NamedTuple):
+    """How long before the start each cancellation and each booking was made, in seconds, of classes that have these
+    rules from the studio. ``is_cut``: there were more than were read, the newest."""
+
+    cancelled: Sequence[int]
+    booked: Sequence[int]
+    is_cut: bool
+
+
+class Effects(NamedTuple):
+    late: int
+    too_early: int
+    too_late: int
+
+
+def effects_of(policy: Policy, leads: LeadTimes) -> Effects:
+    cutoff, opens, closes = (
+        policy.cancellation_cutoff_at(_START),
+        policy.booking_opens_at(_START),
+        policy.booking_closes_at(_START),
+    )
+    booked = [_START - timedelta(seconds=each) for each in leads.booked]
+    return Effects(
+        late=sum(_START - timedelta(seconds=each) > cutoff for each in leads.cancelled),
+        too_early=0 if opens is None else sum(each < opens for each in booked),
+        too_late=sum(each >= closes for each in booked),
+    )

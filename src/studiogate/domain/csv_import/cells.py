@@ -13,7 +13,7 @@ from studiogate.domain.csv_import.kinds import FieldType, Kind
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.fields.catalog import PRICES
 from studiogate.domain.fields.readers import Reader, Setting, WrongValueError
-from studiogate.domain.studio_file.sections import SECTION_BY_NAME
+from studiogate.domain.studio_file.rows import SECTION_BY_NAME
 
 
 @dataclass(frozen=True, slots=True)

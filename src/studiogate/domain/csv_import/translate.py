@@ -9,10 +9,9 @@ from typing import Any
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.csv_import import formats
 from studiogate.domain.csv_import.cells import CellReader, Directory, check, class_times
-from studiogate.domain.csv_import.columns import Columns
 from studiogate.domain.csv_import.formats import WrongCellError
 from studiogate.domain.csv_import.kinds import EXTERNAL_ID, PRICE_FIELDS
-from studiogate.domain.csv_import.mapping import ColumnMapping
+from studiogate.domain.csv_import.mapping import ColumnMapping, Columns
 from studiogate.domain.csv_import.records import Record
 from studiogate.domain.fields.readers import email
 

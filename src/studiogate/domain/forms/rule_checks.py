@@ -1,7 +1,8 @@
-"""Validate the rules of a form (``display_when``), and a complete definition, when the form is saved."""
+"""Validate the rules of a form (``display_when``), and a complete definition, when the form is saved. A form that is
+being edited may have faults anywhere: its preview shows what has none."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from studiogate.domain.forms import definition
 from studiogate.domain.value_checks import one_of
@@ -108,3 +109,30 @@ def _search_faults(rules: Mapping[int, object], types: Mapping[str, object]) -> 
         if searches > MAX_SEARCHES:
             return [((index, "display_when", "value"), _TOO_MANY_SEARCHES)]
     return []
+
+
+class PreviewContent(NamedTuple):
+    title: str
+    description: str | None
+    fields: list[dict[str, object]]
+    settings: Mapping[str, object]
+
+
+def preview_of(content: Mapping[str, object]) -> PreviewContent:
+    """Return what can be shown: questions without a fault. Their faults are shown where they are edited."""
+    title, description = content.get("title"), content.get("description")
+    fields, settings = content.get("fields"), content.get("settings")
+    return PreviewContent(
+        title if isinstance(title, str) else "",
+        description if isinstance(description, str) and description else None,
+        _without_faults(fields) if isinstance(fields, list) else [],
+        settings if isinstance(settings, Mapping) else {},
+    )
+
+
+def _without_faults(fields: list[object]) -> list[dict[str, object]]:
+    faults = definition_faults(fields)
+    if any(not loc for loc, _ in faults):
+        return []
+    wrong = {loc[0] for loc, _ in faults}
+    return [each for number, each in enumerate(fields) if isinstance(each, dict) and number not in wrong]

@@ -1,11 +1,16 @@
-"""Convert one element of a section into checked values in the form in which they are stored, or report its faults."""
+"""Convert one element of a section into checked values in the form in which they are stored, or report its faults.
+Every section of the file is here, with the names and types of the API and additions; and the same as JSON Schema.
+
+A row is a patch: a stored row keeps what the file does not give, and a new row gets the default. Null stands for the
+default too. ``docs/studio-file.md`` describes every member. An import checks more than a schema can say."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from studiogate.domain.fields import Section, Values
-from studiogate.domain.fields.readers import Loc, Setting, WrongValueError
+from studiogate.domain.fields import Section, Values, catalog, forms, history, people, schedule
+from studiogate.domain.fields.readers import SHAPES, Loc, Setting, Shape, WrongValueError
+from studiogate.domain.fields.schedule import STUDIO
 
 RowFaults: TypeAlias = list[tuple[Loc, str]]
 
@@ -126,3 +131,76 @@ def place_of(start: str, loc: Loc) -> str:
 def row_of(place: str) -> str:
     """Return the place of the row that a fault is in: of ``products[3].prices[0].amount`` it is ``products[3]``."""
     return place.partition(".")[0]
+
+
+__all__ = ["EVERY_SECTION", "SECTIONS", "SECTION_BY_NAME", "STUDIO", "studio_file_schema"]
+
+SECTIONS = (
+    schedule.LOCATIONS,
+    schedule.ROOMS,
+    schedule.CLASS_TYPES,
+    schedule.INSTRUCTORS,
+    schedule.SERIES,
+    schedule.CLOSURES,
+    schedule.CLASSES,
+    catalog.PRODUCTS,
+    people.MEMBERS,
+    people.MEMBERSHIPS,
+    catalog.PURCHASES,
+    people.LEADS,
+    forms.FORMS,
+    forms.SUBMISSIONS,
+    history.BOOKINGS,
+    history.WAITLIST,
+    history.LEDGER,
+    history.CANCELLATIONS,
+    history.SALES,
+    history.RENEWALS,
+    people.MERGED_PEOPLE,
+    people.EXTERNAL_IDS,
+)
+
+SECTION_BY_NAME = {section.name: section for section in SECTIONS}
+# By name: the sections and those nested in them, without the studio.
+EVERY_SECTION = SECTION_BY_NAME | {each.name: each for section in SECTIONS for each in section.nested}
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DESCRIPTION = (
+    "A studio file is a patch: a member that is absent stays as it is, null clears it. A new row needs more members: "
+    "those that `x-required-for-new-rows` lists."
+)
+
+
+def studio_file_schema() -> Shape:
+    sections = {section.name: {"type": ["array", "null"], "items": _row(section)} for section in SECTIONS}
+    return {
+        "$schema": DIALECT,
+        "title": "Studio file",
+        "description": DESCRIPTION,
+        "type": "object",
+        "properties": {STUDIO.name: _row(STUDIO), **sections},
+        "required": [STUDIO.name],
+        "additionalProperties": False,
+    }
+
+
+def _row(section: Section) -> Shape:
+    nested = {each.name: {"type": ["array", "null"], "items": _row(each)} for each in section.nested}
+    ignored: dict[str, object] = dict.fromkeys(sorted(section.derived | {"object"}), True)
+    names = [member.name for member in section.fields]
+    new = [member.name for member in section.fields if member.required]
+    shapes = {member: SHAPES[member.read] for member in section.fields}
+    members: dict[str, Shape] = {
+        member.name: shape if member.required else {"anyOf": [shape, {"type": "null"}]}
+        for member, shape in shapes.items()
+    }
+    for name, inside in section.objects.items():
+        properties = {each: members.pop(each) for each in inside}
+        members[name] = {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": members | nested | ignored,
+        "required": [name for name in names if name == "id"],
+        "x-required-for-new-rows": new,
+        "additionalProperties": False,
+    }

@@ -16,8 +16,8 @@ from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_s
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.purchases import Order
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
-from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows import memberships, purchases
 from studiogate.flows.bookings import book, promote, staff_bookings

@@ -16,8 +16,8 @@ from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import mail_texts
 from studiogate.flows.changes import audited
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
+from studiogate.flows.retry import studios_with
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.storage import housekeeping
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import mails
 from studiogate.storage.bookings.mails import DueMail, MailedEvent, MemberMail, Place
@@ -25,11 +25,7 @@ from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.mails import mark_failed
 
 EVENTS_AT_ONCE = 500
-
-
-async def studios_with_news(database: Database) -> list[UUID]:
-    async with database.connection() as connection:
-        return await housekeeping.studios_with(connection, "news")
+NEWS = "news"
 
 
 async def queue_news(database: Database, studio_id: UUID) -> bool:
@@ -53,7 +49,7 @@ async def queue_news(database: Database, studio_id: UUID) -> bool:
 async def skip_old_news(database: Database) -> None:
     """Pass over the events that are too old for mails, while no mail server is configured: nobody was promised mails
     then, so that these do not count as dropped once there is a server."""
-    for studio_id in await studios_with_news(database):
+    for studio_id in await studios_with(database, NEWS):
         access, has_more = system_access(studio_id), True
         while has_more:
             async with database.transaction() as connection:

@@ -26,8 +26,8 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import erasure as storage
 from studiogate.storage import event_numbering, members, memberships, people
 from studiogate.storage.audit import Subject
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.transactions import transaction_on
 from studiogate.storage.people import PersonRows
 from studiogate.storage.upload_store import FAILURES, UploadStore
 

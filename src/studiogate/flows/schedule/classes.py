@@ -8,11 +8,10 @@ from studiogate.domain.access import Access
 from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
-from studiogate.domain.schedule import class_changes
 from studiogate.domain.schedule import warnings as rules
-from studiogate.domain.schedule.class_changes import PLACES, TIMES, StoredClass, time_faults
 from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
 from studiogate.domain.schedule.series import Days, occurrences
+from studiogate.domain.schedule.warnings import PLACES, TIMES, StoredClass, time_faults
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.flows import changes
@@ -68,9 +67,9 @@ async def change(
 async def _changed(connection: Connection, access: Access, given: rows.Given, stored: StoredClass) -> Values | Refusal:
     setting = await row_storage.setting(connection, access)
     values, faults = read_fields(CLASS, given.values, setting or Setting())
-    changed = {} if faults else class_changes.changed_values(values, stored.row)
+    changed = {} if faults else rules.changed_values(values, stored.row)
     faults += await rows.missing_references(connection, access, changed)
-    refusal = class_changes.class_change_refusal(stored, changed)
+    refusal = rules.class_change_refusal(stored, changed)
     if refusal is None and TIMES & set(changed):
         start, end = (changed.get(name, stored.row[name]) for name in ("start_time", "end_time"))
         faults += time_faults(start, end, stored.now)

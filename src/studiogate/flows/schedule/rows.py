@@ -9,8 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.fields import Values
 from studiogate.domain.refusals import NOT_FOUND, Code, Fault, Refusal
-from studiogate.domain.schedule.fields import PICTURE
-from studiogate.domain.schedule.references import reference_faults
+from studiogate.domain.schedule.fields import PICTURE, reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import Fields, invalid, read_fields

@@ -14,10 +14,16 @@ from studiogate.domain.fields import Values
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.schedule import series as rules
-from studiogate.domain.schedule.class_changes import changed_values
 from studiogate.domain.schedule.fields import NEW_SERIES, SERIES, end_refusal, ended_on, series_faults, split_faults
 from studiogate.domain.schedule.series import Days, Occurrence, SeriesClass, horizon, missing
-from studiogate.domain.schedule.warnings import Slot, Warnings, conflict_warnings, room_warnings, strict_refusal
+from studiogate.domain.schedule.warnings import (
+    Slot,
+    Warnings,
+    changed_values,
+    conflict_warnings,
+    room_warnings,
+    strict_refusal,
+)
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import invalid, read_fields, refused_reason
 from studiogate.flows.bookings.staff import CancelledClass, cancel_locked_class, fill_free_seats

@@ -14,8 +14,8 @@ from studiogate.storage import staff
 from studiogate.storage.accounts import accounts, links, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.accounts.sessions import Sessions
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.transactions import transaction_on
 
 Operator = Callable[[UUID], Access]
 """Returns the operator's access to a studio."""

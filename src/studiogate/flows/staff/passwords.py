@@ -13,8 +13,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff.passwords import password_faults, typed_password
-from studiogate.domain.staff.sign_in import Attempt
+from studiogate.domain.staff.sign_in import Attempt, password_faults, typed_password
 from studiogate.domain.staff.tokens import Purpose, hash_of_own, new_token
 from studiogate.flows.staff import sessions as staff_sessions
 from studiogate.storage.accounts import accounts, attempts, links, sessions

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from studiogate.domain.encryption import SealError
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import second_factor as totp
+from studiogate.domain.staff import tokens
 from studiogate.flows.staff.sessions import SignedIn, Visit, record_everywhere
 from studiogate.storage import secret_key
 from studiogate.storage.accounts import accounts
@@ -23,16 +23,16 @@ async def set_up(visit: Visit, signed_in: SignedIn) -> Offered | Refusal:
     refusal = signed_in.refusal_without_password()
     if refusal is not None:
         return refusal
-    session, secret = signed_in.session, totp.new_totp_secret()
+    session, secret = signed_in.session, tokens.new_totp_secret()
     async with visit.database.transaction() as connection:
         visit.sealer.use(await secret_key.key_fingerprint(connection, "share"))
         account = await accounts.lock(connection, session.account_id)
         if account is None or account.state.has_second_factor:
             return Refusal(Code.INVALID_TRANSITION, {"from": "confirmed", "to": "offered"})
-        sealed = visit.sealer.seal(secret, totp.totp_purpose(account.id))
+        sealed = visit.sealer.seal(secret, tokens.totp_purpose(account.id))
         await accounts.set_second_factor(connection, account.id, sealed)
         await record_everywhere(connection, account, visit.origin, "staff.second_factor_offered")
-    return Offered(totp.secret_text(secret), totp.provisioning_uri(secret, session.email))
+    return Offered(tokens.secret_text(secret), tokens.provisioning_uri(secret, session.email))
 
 
 async def confirm(visit: Visit, signed_in: SignedIn, code: str) -> Refusal | None:
@@ -53,10 +53,10 @@ async def confirm(visit: Visit, signed_in: SignedIn, code: str) -> Refusal | Non
 def step_of_code(visit: Visit, account: Account, code: str) -> int | None:
     """Return the step of a code of the account's second factor; None if the code is wrong."""
     try:
-        secret = visit.sealer.open(account.totp_secret or b"", totp.totp_purpose(account.id))
+        secret = visit.sealer.open(account.totp_secret or b"", tokens.totp_purpose(account.id))
     except SealError:  # the deployment's key was lost: an operator has to remove the second factor
         return None
-    return totp.matching_step(secret, code, account.now, account.totp_last_step)
+    return tokens.matching_step(secret, code, account.now, account.totp_last_step)
 
 
 async def remove(visit: Visit, signed_in: SignedIn) -> Refusal | None:

@@ -15,7 +15,7 @@ from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Channel, Grant, Role
-from studiogate.domain.staff.passwords import password_faults
+from studiogate.domain.staff.sign_in import password_faults
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.staff import passwords, roles
@@ -25,9 +25,9 @@ from studiogate.flows.staff.sessions import Started, Visit, start_session
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.console import lock_set_up
+from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
-from studiogate.storage.db.transactions import transaction_on
 
 LIFE = timedelta(days=1)
 MAX_NAME = 200  # longer ones are refused

@@ -18,7 +18,7 @@ there, and only a file without faults is applied. Operators need to know:
 
 from studiogate.flows.studio_file.files import FilesBeside, export_studio
 from studiogate.flows.studio_file.load import import_document, import_studio_file, studio_in
-from studiogate.flows.studio_file.outcome import MANY_ROWS, Counts, Outcome
+from studiogate.flows.studio_file.rows import MANY_ROWS, Counts, Outcome
 from studiogate.flows.studio_file.steps import Options
 
 __all__ = [

@@ -11,11 +11,9 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Channel, Permission
 from studiogate.domain.studio_file.parser import BrokenFileError, read_elements, read_studio
-from studiogate.domain.studio_file.rows import Fault, Faults
-from studiogate.domain.studio_file.sections import STUDIO
+from studiogate.domain.studio_file.rows import STUDIO, Fault, Faults
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.flows.studio_file.outcome import Outcome, Progress, silent
-from studiogate.flows.studio_file.rows import StagedRows, id_in
+from studiogate.flows.studio_file.rows import Outcome, Progress, StagedRows, id_in, silent
 from studiogate.flows.studio_file.steps import MAX_FAULTS, Import, Options
 from studiogate.storage.db.pool import Connection, UnknownOutcomeError
 from studiogate.storage.studio_file import apply

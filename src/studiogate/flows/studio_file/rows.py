@@ -1,31 +1,114 @@
 """Read the rows of an import: each is checked, then they are staged in the database in batches. The studio's own row is
-compared with the stored one."""
+compared with the stored one. The outcome is what the import did, or would do, and why not.
+
+Of an import, the audit log has one entry for the whole and one per row. The import that creates a studio leaves a
+single one."""
 
 import hashlib
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.audit import changed_fields
 from studiogate.domain.fields import Section, Values
 from studiogate.domain.fields.forms import FILES, VERSIONS
 from studiogate.domain.fields.people import EXTERNAL_IDS
 from studiogate.domain.fields.readers import Setting
+from studiogate.domain.json_values import same_json
 from studiogate.domain.money import is_currency
 from studiogate.domain.studio_file.parser import Element
-from studiogate.domain.studio_file.rows import GIVEN, STALE, Fault, Faults, RowReader, place_of
-from studiogate.domain.studio_file.sections import EVERY_SECTION, STUDIO
-from studiogate.flows.studio_file.outcome import Counts, studio_change
-from studiogate.storage import studio
+from studiogate.domain.studio_file.rows import EVERY_SECTION, GIVEN, STALE, STUDIO, Fault, Faults, RowReader, place_of
+from studiogate.storage import audit, studio
+from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file import apply, checks, stage
+from studiogate.storage.studio_file import apply, checks, diff, stage
 from studiogate.storage.studio_file.diff import RowChange
 from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import OUTER, TABLE_OF_SECTION, TABLES
+
+Progress = Callable[[str, int, int], None]
+# Above this number of written rows in a table, its statistics are brought up to date.
+MANY_ROWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an import did to each section, or why it did nothing. ``faults`` and ``warnings`` are the first ones of
+    ``fault_count`` and ``warning_count``. ``effects`` counts what followed from the changes."""
+
+    sections: dict[str, Counts] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    fault_count: int = 0
+    warnings: list[Fault] = field(default_factory=list)
+    warning_count: int = 0
+    effects: dict[str, int] = field(default_factory=dict)
+
+    def wrote_much(self, section: str) -> bool:
+        counts = self.sections.get(section, Counts())
+        return counts.created + counts.updated >= MANY_ROWS
+
+
+def refused(faults: Faults, warnings: Faults) -> Outcome:
+    return Outcome(
+        faults=faults.listed(), fault_count=faults.count, warnings=warnings.listed(), warning_count=warnings.count
+    )
+
+
+def silent(_step: str, _done: int, _total: int) -> None:
+    """Report no progress."""
+
+
+def studio_change(
+    access: Access, stored: Mapping[str, object] | None, wanted: Mapping[str, object]
+) -> RowChange | None:
+    """Return what the file changes in the studio's own row, or None. ``wanted`` has the given columns by name."""
+    old = stored or {}
+    fields = {
+        name: [old.get(name), wanted[name]]
+        for name in apply.STUDIO_COLUMNS
+        if name in wanted and not same_json(old.get(name), wanted[name])
+    }
+    if stored is not None and not fields:
+        return None
+    return RowChange(STUDIO.name, STUDIO.name, access.studio_id, stored is None, fields)
+
+
+async def record_rows(
+    connection: Connection, access: Access, studio: RowChange | None, tables: Sequence[Table]
+) -> None:
+    """Write an audit entry per changed row. Must run before the rows are written."""
+    if studio is not None:
+        old, new = ({name: values[side] for name, values in studio.fields.items()} for side in (0, 1))
+        action = "studio.create" if studio.created else "studio.change"
+        await audit.add(
+            connection, access, Entry(action, Subject("studio", studio.id), changed_fields("studio", old, new))
+        )
+    for table in tables:
+        await diff.record(connection, access, table)
+
+
+async def record_import(connection: Connection, access: Access, sections: Mapping[str, Counts]) -> None:
+    """Write the entry of the import itself: how many rows of each section it created and updated."""
+    changes = {
+        name: {"created": counts.created, "updated": counts.updated}
+        for name, counts in sections.items()
+        if counts.created or counts.updated
+    }
+    if changes:
+        await audit.add(connection, access, Entry("studio.import", Subject("studio", access.studio_id), changes))
+
 
 BATCH = 2_000
 # What identifies the rows of sections without ids.

@@ -6,14 +6,13 @@ from typing import Protocol
 
 from studiogate.domain.access import Access
 from studiogate.domain.fields.readers import Setting
-from studiogate.domain.studio_file.rows import KEPT, Fault, Faults, place_of, row_of
-from studiogate.domain.studio_file.sections import STUDIO
+from studiogate.domain.studio_file.rows import KEPT, STUDIO, Fault, Faults, place_of, row_of
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.members.create import members_appeared
-from studiogate.flows.studio_file import follow, outcome
+from studiogate.flows.studio_file import follow
+from studiogate.flows.studio_file import rows as outcome
 from studiogate.flows.studio_file.files import FilesBeside, take_files
-from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refused
-from studiogate.flows.studio_file.rows import StagedRows, StudioRow
+from studiogate.flows.studio_file.rows import Counts, Outcome, Progress, StagedRows, StudioRow, refused
 from studiogate.storage import class_availability, mails
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import apply, booking_checks, changes, checks, diff, effects, stage

@@ -1,4 +1,5 @@
-"""This service's exceptions for database failures, and the driver's exceptions that each one replaces.
+"""This service's exceptions for database failures, and the driver's exceptions that each one replaces; and transactions
+on a connection that the caller holds, for flows that are given one: those of staff and of commands.
 
 OverloadedError                no connection or lock became free in time
   NoConnectionError            all connections of the pool were in use for too long
@@ -8,12 +9,11 @@ DatabaseUnavailableError       the server cannot be reached, or was lost during 
   ReadOnlyDatabaseError        the server is a standby, or was set read-only
   DatabaseFullError            the server's disk is full
   UnknownOutcomeError          the server was lost during COMMIT: whether it committed is not known yet
-  PoolerError                  a connection pooler in between does not support what we need
-"""
+  PoolerError                  a connection pooler in between does not support what we need"""
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import asyncpg
@@ -163,3 +163,17 @@ def advice_on_damage(error: Exception) -> str:
     if isinstance(error, asyncpg.DataError):
         return f"A row has a value that Studiogate does not write: correct it in the database, or {RESTORE}"
     return ""
+
+
+@asynccontextmanager
+async def transaction_on(connection: Connection) -> AsyncIterator[None]:
+    """Open a transaction, or a savepoint inside one. Raise UnknownOutcomeError if the server is lost during COMMIT."""
+    is_outermost, is_done = not connection.is_in_transaction(), False
+    try:
+        async with connection.transaction():
+            yield
+            is_done = True
+    except Exception as error:
+        if is_outermost and is_done and may_have_committed(as_ours(error, connection)):
+            raise UnknownOutcomeError(str(error)) from error
+        raise

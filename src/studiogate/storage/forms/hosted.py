@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.forms.drafts import preview_of
+from studiogate.domain.forms.rule_checks import preview_of
 from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.domain.json_values import json_text
 from studiogate.storage.db.pool import Connection

@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS, ClassStatus
-from studiogate.domain.schedule.class_changes import StoredClass
-from studiogate.domain.schedule.warnings import Slot
+from studiogate.domain.schedule.warnings import Slot, StoredClass
 from studiogate.storage.db.pool import Connection
 
 NEIGHBOURS = f"""

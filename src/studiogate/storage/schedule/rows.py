@@ -9,7 +9,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.fields.readers import Setting
-from studiogate.domain.schedule.references import Referenced, waiver_form_ids
+from studiogate.domain.schedule.fields import Referenced, waiver_form_ids
 from studiogate.storage import audit
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import new_id

@@ -9,7 +9,7 @@ from studiogate.domain.fields.documents import logo
 from studiogate.domain.fields.readers import Reader, amount, digest
 from studiogate.domain.fields.schedule import DAY_NAMES, local_time, weekdays
 from studiogate.domain.json_values import json_text
-from studiogate.domain.studio_file import sections
+from studiogate.domain.studio_file import rows as sections
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.pictures import IN_USE
 from studiogate.storage.studio_file.table_types import Limits

@@ -5,9 +5,8 @@ added here from each route's own declaration. Nothing in this package knows a ro
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fastapi.openapi.utils import get_openapi
 
@@ -15,23 +14,6 @@ from studiogate import API_VERSION
 from studiogate.api.framework.openapi import compact, events, parameters, responses, schemas, sharing
 from studiogate.api.framework.openapi.operation import complete
 from studiogate.api.framework.route import LeanRoute
-
-# OpenAPI tags: the words of the architecture, described for partners.
-
-TAGS = {
-    "keys": "The key that you send.",
-    "studio": "The studio itself, its timezone and its locations.",
-    "schedule": "Rooms, class types, instructors, and classes with live availability and spots.",
-    "catalog": "What the studio sells, with prices.",
-    "forms": "Forms with their fields and rules, and what people submitted.",
-    "leads": "People who showed interest: one lead per email.",
-    "members": "Members' profiles and their memberships.",
-    "bookings": "Places in classes, the waitlist and cancellations.",
-    "purchases": "What members bought: read-only history without payment data.",
-    "events": "The log of what happened, in order.",
-    "webhooks": "Endpoints that receive events, and the deliveries to them.",
-}
-
 
 __all__ = ["as_bytes", "compact", "document", "document_bytes"]
 
@@ -41,13 +23,14 @@ _INTRODUCTION = Path(__file__).parent.parent / "texts" / "introduction.md"
 
 
 def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
+    used = {tag for route in routes for tag in route.tags}
     described = get_openapi(
         title=TITLE,
         version=API_VERSION,
         summary="The partner interface of one fitness studio.",
         description=introduction(),
         routes=routes,
-        tags=_tags(routes),
+        tags=[{"name": name, "description": text} for name, text in schemas.TEXTS["tags"].items() if name in used],
         servers=[{"url": PREFIX, "description": "This server."}],
         license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
     )
@@ -56,7 +39,9 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
     if events.EVENT in components["schemas"]:
         components["schemas"] |= events.schemas(components["schemas"])
     for route in routes:
-        _complete(described["paths"][route.path_format], route, components["schemas"])
+        item = described["paths"][route.path_format]
+        for method in map(str.lower, route.methods or ()):
+            item[method] = complete(item[method], method.upper(), route, components["schemas"])
     components |= {
         "parameters": dict(parameters.COMPONENTS),
         "headers": dict(responses.HEADERS),
@@ -79,13 +64,3 @@ def document_bytes(routes: Sequence[LeanRoute]) -> bytes:
 
 def as_bytes(described: Mapping[str, object]) -> bytes:
     return json.dumps(described, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _complete(path_item: dict[str, Any], route: LeanRoute, known: Mapping[str, Any]) -> None:
-    for method in route.methods or ():
-        path_item[method.lower()] = complete(path_item[method.lower()], method, route, known)
-
-
-def _tags(routes: Iterable[LeanRoute]) -> list[dict[str, object]]:
-    used = {tag for route in routes for tag in route.tags}
-    return [{"name": name, "description": text} for name, text in TAGS.items() if name in used]

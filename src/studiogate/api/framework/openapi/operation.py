@@ -34,7 +34,7 @@ def complete(operation: Operation, method: str, route: LeanRoute, schemas: Mappi
         )
     if cacheable:
         answers["304"] = {"description": "You have the current state.", "headers": responses.headers("ETag")}
-    _give_request_example(operation, schemas)
+    _give_examples(operation.get("requestBody", {}), schemas)
     description = _description(operation, route, idempotent=idempotent)
     return {
         **operation,
@@ -91,7 +91,3 @@ def _give_examples(holder: Mapping[str, Any], schemas: Mapping[str, Schema]) -> 
     for media in holder.get("content", {}).values():
         if media.get("schema") and "example" not in media and "examples" not in media:
             media["example"] = example_of(media["schema"], schemas)
-
-
-def _give_request_example(operation: Operation, schemas: Mapping[str, Schema]) -> None:
-    _give_examples(operation.get("requestBody", {}), schemas)

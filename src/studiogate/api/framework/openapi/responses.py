@@ -7,45 +7,25 @@ from pydantic.json_schema import models_json_schema
 
 from studiogate import API_VERSION
 from studiogate.api.framework.errors import AUTHENTICATE, RETRYABLE, STATUS, example_body
+from studiogate.api.framework.openapi.schemas import TEXTS
 from studiogate.api.framework.operations import EVERYWHERE, EXAMPLE_REQUEST_ID, Error, ValidationFailure
-from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.domain.refusals import Code
 
-
-def _header(description: str, example: str | int, *, always: bool = False) -> dict[str, object]:
-    schema = {"type": "integer" if isinstance(example, int) else "string"}
-    header: dict[str, object] = {"description": description, "schema": schema, "example": example}
-    return {**header, "required": True} if always else header
-
-
-HEADERS: Mapping[str, dict[str, object]] = {
-    "X-Request-Id": _header("This request's id, yours if you sent one.", EXAMPLE_REQUEST_ID, always=True),
-    "API-Version": _header("The version that answered.", API_VERSION, always=True),
-    "RateLimit-Policy": _header("The limit: `q` requests in `w` seconds.", '"requests";q=2000;w=2'),
-    "RateLimit": _header("What is left: `r` requests now, all of them in `t` seconds.", '"requests";r=1999;t=1'),
-    "X-Service-Key-Expires": _header(
-        "Only while a rotation overlaps, and only to the old secret: when it ends.", "2026-11-16T08:00:00+00:00"
-    ),
-    "ETag": _header("Send it back as `If-None-Match`.", 'W/"5d41402abc4b2a76b9719d91"', always=True),
-    "Retry-After": _header("Seconds to wait before the next try.", 1),
-    "WWW-Authenticate": _header("How to authenticate.", AUTHENTICATE[1].decode(), always=True),
-    "Idempotent-Replayed": _header("`true` where this is the first result again.", "true"),
+_FILLED = {
+    "API_VERSION": API_VERSION,
+    "EXAMPLE_REQUEST_ID": EXAMPLE_REQUEST_ID,
+    "AUTHENTICATE": AUTHENTICATE[1].decode(),
 }
-# Our own phrases: the standard library's differ between Python versions.
-_PHRASES = {
-    "400": "Bad request",
-    "401": "Unauthorized",
-    "403": "Forbidden",
-    "404": "Not found",
-    "405": "Method not allowed",
-    "408": "Request timeout",
-    "409": "Conflict",
-    "413": "Content too large",
-    "415": "Unsupported media type",
-    "422": "Unprocessable content",
-    "429": "Too many requests",
-    "500": "Internal server error",
-    "503": "Service unavailable",
-}
+
+
+def _header(description: str, example: str | int, **required: bool) -> dict[str, object]:
+    if isinstance(example, int):
+        return {"description": description, "schema": {"type": "integer"}, "example": example, **required}
+    shown = example.format(**_FILLED)
+    return {"description": description, "schema": {"type": "string"}, "example": shown, **required}
+
+
+HEADERS: Mapping[str, dict[str, object]] = {name: _header(**each) for name, each in TEXTS["headers"].items()}
 # The codes that a shared response is not named by: it has them like others of its status, or no other one.
 _UNNAMED = {
     *EVERYWHERE,
@@ -73,7 +53,7 @@ def name_of(response: Mapping[str, Any]) -> str:
 
 
 def examples() -> dict[str, dict[str, object]]:
-    return {code.value: {"summary": MESSAGES[code], "value": example_body(code)} for code in Code}
+    return {code.value: {"summary": code.message, "value": example_body(code)} for code in Code}
 
 
 def schemas() -> dict[str, dict[str, object]]:
@@ -100,7 +80,7 @@ def _response(status: str, codes: list[Code]) -> dict[str, object]:
         "examples": {code.value: {"$ref": "#/components/examples/" + code.value} for code in codes},
     }
     return {
-        "description": f"{_PHRASES[status]}: {links}.",
+        "description": f"{TEXTS['phrases'][status]}: {links}.",
         "headers": headers(*_further_headers(status, codes)),
         "content": {"application/json": content},
     }

@@ -1,12 +1,16 @@
 """Tidy schemas: remove what pydantic adds for its own use, and what nothing refers to. Assemble their examples."""
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from studiogate import API_VERSION
 from studiogate.api.framework.operations import NAMED
 
+# What is said in several places of the document.
+TEXTS = tomllib.loads((Path(__file__).parents[1] / "texts" / "openapi.toml").read_text(encoding="utf-8"))
 # A bound after a custom validator keeps pydantic's name; these are the names in JSON Schema.
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _LITERAL = {"const", "default", "enum", "example", "examples"}
