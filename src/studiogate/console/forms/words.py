@@ -63,7 +63,10 @@ MEMBERS: Mapping[str, str] = {
     "slug": "address",
 }
 _SETTINGS: Sequence[Sequence[tuple[str, ...]]] = (*questions.SETTINGS_OF.values(), *questions.FORM_SETTINGS.values())
-_LABELS = {name: label[:1].lower() + label[1:] for settings in _SETTINGS for name, label, *_ in settings} | MEMBERS
+_LABELS = {
+    **{name: label[:1].lower() + label[1:] for settings in _SETTINGS for name, label, *_ in settings},
+    **MEMBERS,
+}
 # Where the message for programs is not one for people.
 FAULTS: Mapping[str, str] = {
     OPTION_FAULT: f"must have at most {MAX_OPTION} characters each",
