@@ -62,8 +62,9 @@ MEMBERS: Mapping[str, str] = {
     "notification_emails": "addresses for notifications",
     "slug": "address",
 }
-_SETTINGS = (*questions.SETTINGS_OF.values(), *questions.FORM_SETTINGS.values())
-_LABELS = {name: label[:1].lower() + label[1:] for settings in _SETTINGS for name, label, *_ in settings} | MEMBERS
+_NAMED = [each[:2] for settings in questions.SETTINGS_OF.values() for each in settings]
+_NAMED += [each[:2] for settings in questions.FORM_SETTINGS.values() for each in settings]
+_LABELS = {**{name: label[:1].lower() + label[1:] for name, label in _NAMED}, **MEMBERS}
 # Where the message for programs is not one for people.
 FAULTS: Mapping[str, str] = {
     OPTION_FAULT: f"must have at most {MAX_OPTION} characters each",
