@@ -35,11 +35,11 @@ if (typed && theme) {
   const show = () => {
     const digits = whole(typed.value).toLowerCase();
     if (!/^[0-9a-f]{6}$/.test(digits)) return;
-    picker.defaultValue = picker.value = `#${digits}`;
+    picker.value = `#${digits}`;
     theme.href = theme.href.replace(/[0-9a-f]{6}\.css$/, `${digits}.css`);
   };
   picker.type = "color";
-  picker.defaultValue = typed.placeholder; // what is typed counts as a change, not what the picker shows
+  picker.value = typed.placeholder;
   picker.setAttribute("aria-label", "Choose the colour");
   const both = document.createElement("div");
   both.className = "colour-both";
