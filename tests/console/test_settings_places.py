@@ -305,7 +305,7 @@ async def test_a_picture_is_stored_replaced_and_removed(
     name = (await studio.row(table, row_id))["picture"]
     assert f'src="/media/{studio.id}/{name}"' in (await console.get(at)).text
     assert f'src="/media/{studio.id}/{name}"' in (await console.get(f"{SETTINGS}/{path}")).text
-    for content, message in ((b"", "Choose a file."), (b"<svg/>", "is not a JPEG, PNG or WebP image")):
+    for content, message in ((b"", "choose a file."), (b"<svg/>", "The picture is not a JPEG, PNG or WebP image.")):
         refused = await send_file(console, f"{at}/picture", content)
         assert refused.status_code == 422
         assert message in texts(refused)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 
+from studiogate.console.navigation import ENTRIES
 from studiogate.domain.staff import Role
 from tests.support.desk import Desk
 from tests.support.desk_classes import DeskClass, new_class
@@ -107,6 +108,23 @@ def test_the_browser_asks_before_it_goes_back_or_reloads(
             page.evaluate(leave)
         expect(field).to_have_value(TYPED)
     assert (asked, page.url) == (["beforeunload"] * 2, here)
+
+
+UNSAVED = """async () => {
+    const { name } = performance.getEntriesByType("resource").find((each) => each.name.includes("unsaved"));
+    return (await import(name)).isUnsaved(document);
+}"""
+
+
+def test_no_page_is_unsaved_when_it_opens(browser: Browser, desk_site: Desk) -> None:
+    desk_site.sql("update studios set primary_color = '#ffff00'")
+    (room,) = desk_site.sql("select room_id as id from room_spots where studio_id = $1 limit 1", desk_site.studio_id)
+    (form,) = desk_site.sql("select id from forms where studio_id = $1 limit 1", desk_site.studio_id)
+    rows = (f"/settings/locations/rooms/{room['id']}/spots", f"/forms/{form['id']}/edit")
+    with desk_site.open(browser) as page:
+        for path in (*dict.fromkeys(each.path for each in ENTRIES), *rows):
+            page.goto(desk_site.url(path))
+            assert not page.evaluate(UNSAVED), path
 
 
 @OPEN_FORM

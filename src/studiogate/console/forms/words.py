@@ -1,6 +1,6 @@
 """The words of the screen Forms: types of questions, rules and faults as sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from studiogate.console.answers import FieldGiven, label_of, option_labels
@@ -62,11 +62,9 @@ MEMBERS: Mapping[str, str] = {
     "notification_emails": "addresses for notifications",
     "slug": "address",
 }
-_SETTINGS: Sequence[Sequence[tuple[str, ...]]] = (*questions.SETTINGS_OF.values(), *questions.FORM_SETTINGS.values())
-_LABELS = {
-    **{name: label[:1].lower() + label[1:] for settings in _SETTINGS for name, label, *_ in settings},
-    **MEMBERS,
-}
+_NAMED = [each[:2] for settings in questions.SETTINGS_OF.values() for each in settings]
+_NAMED += [each[:2] for settings in questions.FORM_SETTINGS.values() for each in settings]
+_LABELS = {**{name: label[:1].lower() + label[1:] for name, label in _NAMED}, **MEMBERS}
 # Where the message for programs is not one for people.
 FAULTS: Mapping[str, str] = {
     OPTION_FAULT: f"must have at most {MAX_OPTION} characters each",

@@ -1,5 +1,6 @@
 """Class types and instructors: the pages, what staff do with them, and their pictures."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from studiogate.console.framework import Action, ConsoleRequest, Values, action, page_of
@@ -70,7 +71,8 @@ def _pages(kind: Kind) -> tuple[Action, ...]:
         outcome = await _upload(request, AuditSubject(kind.name, row["id"]))
         back = kind.address(row["id"])
         if isinstance(outcome, Refusal):
-            return request.refused(outcome, back)
+            faults = [each._replace(loc=(), msg=f"The picture {each.msg}.") for each in outcome.faults]
+            return request.refused(replace(outcome, faults=faults), back)
         return request.go_to(back, f"{row['name']} has a new picture.")
 
     async def remove(connection: Connection, access: Access, row_id: UUID) -> Saved | Refusal:
@@ -85,7 +87,7 @@ async def _upload(request: ConsoleRequest, subject: AuditSubject) -> str | Refus
     """Store the posted file as the picture of a row."""
     file = request.posted.file
     if file is None or not file.content.tell():
-        return refused(fault("picture", "Choose a file."))
+        return refused(fault("picture", "is missing: choose a file"))
     if full := room_refusal(request.runtime.uploads, request.runtime.settings):
         return full
     file.content.seek(0)

@@ -122,10 +122,10 @@ async def store_logo(request: ConsoleRequest) -> Answer:
     file = request.posted.file
     content = b"" if file is None else (file.content.seek(0), file.content.read(MAX_BYTES + 1))[1]
     if not content:
-        return request.refused(refused(Fault(("logo",), "missing", "Choose an image.")), PATH)
+        return request.refused(refused(Fault((), "missing", "Choose an image.")), PATH)
     stored = await request.run(flows.store_logo, content)
     if isinstance(stored, Refusal):
-        faults = [each._replace(msg=f"The image {each.msg}.") for each in stored.faults]
+        faults = [each._replace(loc=(), msg=f"The image {each.msg}.") for each in stored.faults]
         return request.refused(Refusal(stored.code, stored.details, stored.param, faults), PATH)
     return request.redirect(PATH, toast="The logo is stored. Forms and the schedule show it too.")
 

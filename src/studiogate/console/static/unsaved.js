@@ -4,9 +4,10 @@
 
 const question = document.getElementById("question");
 
-// What counts. The text of a search or a filter does not, and neither does what a browser or an app fills in again.
+// What counts. The text of a search or a filter does not, neither does what a browser or an app fills in again, nor the
+// field of a script that writes into another one: it has no name, and is not sent.
 
-const REFILLED = "[type=password], [type=search], [autocomplete=username], [autocomplete=one-time-code]";
+const REFILLED = ":not([name]), [type=password], [type=search], [autocomplete=username], [autocomplete=one-time-code]";
 
 function isChanged(field) {
   if (field.matches(REFILLED)) return false;
