@@ -8,7 +8,7 @@ import re
 import pytest
 import segno
 
-from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.domain.refusals import Code
 from studiogate.domain.staff import Grant, Role
 from studiogate.domain.staff.sign_in import LIMITS, Attempt
 from studiogate.domain.staff.tokens import Purpose, link_path, step_at, totp_code
@@ -84,7 +84,7 @@ async def test_an_invitation_becomes_an_account(console: Console) -> None:
     assert "Noor Haddad" in texts(await browser.get("/console/account"))
     used = await _send(console.anonymous(), path, name="Mallory", password=NEW)
     assert used.status_code == 410
-    assert MESSAGES[Code.LINK_EXPIRED] in texts(used)
+    assert Code.LINK_EXPIRED.message in texts(used)
 
 
 async def test_a_link_signs_in_once(console: Console) -> None:
@@ -141,7 +141,7 @@ async def test_changing_the_password(console: Console) -> None:
     wrong = await console.post("/console/account/password", {"current_password": "wrong", "password": NEW})
     assert wrong.status_code == 401
     assert "Your account" in texts(wrong)
-    assert MESSAGES[Code.SIGN_IN_FAILED] in texts(wrong)
+    assert Code.SIGN_IN_FAILED.message in texts(wrong)
     right = await console.post("/console/account/password", {"current_password": PASSWORD, "password": NEW})
     assert right.status_code == 303
     assert console.client.cookies.get(COOKIE) != before
