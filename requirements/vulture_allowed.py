@@ -54,6 +54,18 @@ _.utm_term
 _.waitlist_position
 
 # Members of enums and dataclasses: values of the contract, or read by templates.
+_.API
+_.AUTHENTICATION
+_.CARD
+_.CASH
+_.CONFLICT
+_.GIFT_CARD
+_.IDEMPOTENCY
+_.INVALID_REQUEST
+_.PERMISSION
+_.RATE_LIMIT
+_.RETAIL
+_.TRANSFER
 _.USER
 _.buttons
 _.confirmation_message

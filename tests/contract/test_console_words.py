@@ -32,7 +32,9 @@ def texts_of(path: Path) -> Iterator[str]:
 
 def test_no_page_names_a_command() -> None:
     files = [
-        path for path in CONSOLE.rglob("*") if path.suffix in (".py", ".html", ".js") and "vendor" not in path.parts
+        path
+        for path in CONSOLE.rglob("*")
+        if path.suffix in (".py", ".html", ".js", ".toml") and "vendor" not in path.parts
     ]
     assert len(files) > 100
     assert [(path.name, text) for path in files for text in texts_of(path) if COMMAND.search(text)] == []

@@ -12,7 +12,7 @@ import studiogate
 PACKAGE = Path(studiogate.__file__).parent
 ROOT = Path(__file__).parents[2]
 FOLDERS = (PACKAGE, *(ROOT / name for name in ("tests", "bench", "requirements", "docs")))
-TEXTS = {".css", ".html", ".js", ".md", ".py", ".toml"}
+TEXTS = {".css", ".html", ".js", ".json", ".md", ".py", ".toml"}
 FILES = sorted(
     path
     for paths in (*(folder.rglob("*") for folder in FOLDERS), ROOT.glob("*.*"), [ROOT / "Makefile"])

@@ -5,25 +5,12 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from studiogate.console.framework import ConsoleRequest, Resolution
+from studiogate.console.framework import ConsoleRequest, Resolution, words
 from studiogate.domain.bookings.overrides import ENTITLEMENT
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 
-# In few words, for lists; the whole texts are the API's.
-SHORT: Mapping[str, str] = {
-    Code.NO_ACTIVE_MEMBERSHIP: "no active membership",
-    Code.MEMBERSHIP_PAUSED: "membership paused",
-    Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: "membership not valid here",
-    Code.INSUFFICIENT_CREDITS: "no credits left",
-    Code.WAIVER_REQUIRED: "waiver missing",
-    Code.MEMBER_ERASED: "erased",
-    Code.MEMBER_SUSPENDED: "suspended",
-    Code.BOOKING_LIMIT_REACHED: "daily limit reached",
-    Code.OVERLAPPING_BOOKING: "has another class then",
-    Code.SPOT_REQUIRED: "no spot left",
-    Code.CLASS_STARTED: "class has started",
-}
+SHORT: Mapping[str, str] = words.WORDS["reasons"]
 
 
 class ResolutionLinks(NamedTuple):

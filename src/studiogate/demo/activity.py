@@ -48,6 +48,7 @@ from studiogate.flows.staff.roles import Invitation
 from studiogate.storage import people as stored_people
 from studiogate.storage.db.pool import Connection
 
+Flow = Callable[..., Awaitable[object]]
 PAUSE_IN, CLOSED_IN = timedelta(days=60), timedelta(days=40)
 
 
@@ -69,6 +70,13 @@ class Day:
     @property
     def today(self) -> date:
         return self.now.astimezone(ZoneInfo(TIMEZONE)).date()
+
+    def at_desk(self, flow: Flow, *given: object, **options: object) -> Awaitable[object]:
+        """Let the front desk do something."""
+        return flow(self.connection, self.desk, *given, **options)
+
+    def by_manager(self, flow: Flow, *given: object) -> Awaitable[object]:
+        return flow(self.connection, self.manager, *given)
 
     def id(self, kind: str, *key: object) -> UUID:
         return UUID(self.seed.uuid(kind, *key))
@@ -199,44 +207,34 @@ async def a_partner_sends_a_lead(day: Day) -> object:
 STEPS: dict[str, Callable[[Day], Awaitable[object]]] = {
     "a_partner_books": lambda day: a_partner_asks(day, BookClass(day.session(UNCOVERED), day.member("Wei Chen"))),
     "a_partner_cancels": a_partner_cancels,
-    "somebody_arrives": lambda day: staff_bookings.mark(
-        day.connection, day.desk, day.booking("Freya Nilsen", day.session(SOON)), "checked_in"
+    "somebody_arrives": lambda day: day.at_desk(
+        staff_bookings.mark, day.booking("Freya Nilsen", day.session(SOON)), "checked_in"
     ),
-    "somebody_was_there_after_all": lambda day: staff_bookings.mark(
-        day.connection,
-        day.desk,
-        day.booking("Oluwaseun Bakare", day.session(UNDER_WAY)),
-        "checked_in",
-        undoes="no_show",
+    "somebody_was_there_after_all": lambda day: day.at_desk(
+        staff_bookings.mark, day.booking("Oluwaseun Bakare", day.session(UNDER_WAY)), "checked_in", undoes="no_show"
     ),
     "somebody_walks_in": somebody_walks_in,
-    "a_fee_is_paid": lambda day: purchases.mark(
-        day.connection, day.desk, day.late_fee("James Abara"), PurchaseStatus.COMPLETED
+    "a_fee_is_paid": lambda day: day.at_desk(purchases.mark, day.late_fee("James Abara"), PurchaseStatus.COMPLETED),
+    "a_fee_is_waived": lambda day: day.at_desk(
+        purchases.waive_fee, day.late_fee("Dylan Redbird"), "The train stood still."
     ),
-    "a_fee_is_waived": lambda day: purchases.waive_fee(
-        day.connection, day.desk, day.late_fee("Dylan Redbird"), "The train stood still."
+    "a_credit_is_given": lambda day: day.at_desk(
+        memberships.adjust_credits, day.membership("Ben Fischer"), 1, "Class ended early: power cut."
     ),
-    "a_credit_is_given": lambda day: memberships.adjust_credits(
-        day.connection, day.desk, day.membership("Ben Fischer"), 1, "Class ended early: power cut."
-    ),
-    "a_pause_is_planned": lambda day: memberships.pause(
-        day.connection,
-        day.desk,
+    "a_pause_is_planned": lambda day: day.at_desk(
+        memberships.pause,
         day.membership("Grace Adebayo"),
         Pause(day.now + PAUSE_IN, day.now + 2 * PAUSE_IN, "Two months abroad"),
     ),
-    "a_phone_changes": lambda day: members.change(
-        day.connection, day.desk, day.member("Rafael Pinto"), {"phone": "+19175550193"}
+    "a_phone_changes": lambda day: day.at_desk(members.change, day.member("Rafael Pinto"), {"phone": "+19175550193"}),
+    "a_note_is_taken": lambda day: day.at_desk(
+        members.add_note, day.member("Nia Campbell"), "Prefers bike 7. Left knee: no standing climbs."
     ),
-    "a_note_is_taken": lambda day: members.add_note(
-        day.connection, day.desk, day.member("Nia Campbell"), "Prefers bike 7. Left knee: no standing climbs."
+    "a_member_is_suspended": lambda day: day.by_manager(
+        members.suspend, day.member("Phoebe Langley"), "Card reported stolen."
     ),
-    "a_member_is_suspended": lambda day: members.suspend(
-        day.connection, day.manager, day.member("Phoebe Langley"), "Card reported stolen."
-    ),
-    "a_substitute_is_found": lambda day: classes.change(
-        day.connection,
-        day.manager,
+    "a_substitute_is_found": lambda day: day.by_manager(
+        classes.change,
         UUID(moment.denver_session(day.seed, day.now).id),
         Given({"instructor_id": str(day.id("instructor", "willa"))}),
     ),
@@ -246,19 +244,12 @@ STEPS: dict[str, Callable[[Day], Awaitable[object]]] = {
     "a_form_is_made": a_form_is_made,
     "a_visitor_asks": a_visitor_asks,
     # The intake of somebody who is in today's classes, which staff have read.
-    "a_request_is_confirmed": lambda day: form_staff.decide(
-        day.connection,
-        day.desk,
-        day.id("submission", INTAKE, day.people["Freya Nilsen"].email),
-        SubmissionStatus.CONFIRMED,
+    "a_request_is_confirmed": lambda day: day.at_desk(
+        form_staff.decide, day.id("submission", INTAKE, day.people["Freya Nilsen"].email), SubmissionStatus.CONFIRMED
     ),
     "a_partner_sends_a_lead": a_partner_sends_a_lead,
-    "socks_come_back": lambda day: purchases.refund(
-        day.connection,
-        day.manager,
-        UUID(socks_id(day.seed, day.people["Chiara Lombardi"], day.today)),
-        None,
-        "Wrong size.",
+    "socks_come_back": lambda day: day.by_manager(
+        purchases.refund, UUID(socks_id(day.seed, day.people["Chiara Lombardi"], day.today)), None, "Wrong size."
     ),
 }
 

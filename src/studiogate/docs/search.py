@@ -1,9 +1,11 @@
 """Search the sections of all pages for everyday words."""
 
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
+from pathlib import Path
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -24,27 +26,9 @@ def _stem(word: str) -> str:
     return _ENDINGS.sub("", word)
 
 
-# What people type, with the words of the pages.
 _SAME: Mapping[str, Sequence[str]] = {
     _stem(typed): [_stem(word) for word in words.split()]
-    for typed, words in {
-        "auth": "authentication",
-        "double": "idempotency twice",
-        "duplicate": "idempotency twice",
-        "gdpr": "erase rights",
-        "hook": "webhook",
-        "key": "authentication",
-        "login": "sign password authentication",
-        "page": "cursor list",
-        "pagination": "cursor list",
-        "queue": "waitlist",
-        "refund": "fee",
-        "signature": "verify signed",
-        "started": "quickstart",
-        "throttling": "rate",
-        "token": "key authentication",  # nosec B105
-        "zone": "timezone",
-    }.items()
+    for typed, words in tomllib.loads((Path(__file__).parent / "synonyms.toml").read_text(encoding="utf-8")).items()
 }
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from studiogate.console import resolutions
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard, SeatRow
-from studiogate.console.framework import ConsoleRequest, Resolution
+from studiogate.console.framework import ConsoleRequest, Resolution, words
 from studiogate.console.framework.formats import money
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.policy import Policy
@@ -24,26 +24,9 @@ from studiogate.storage.schedule.day import DayClass
 # The lines of a class's history: who booked, cancelled, was promoted, by which partner or person.
 
 AUTOMATIC = "automatic"
-_MARKS: Mapping[str, str] = {
-    "booking.check_in": "checked in",
-    "booking.check_in_undone": "check-in undone",
-    "booking.no_show": "marked as no-show",
-    "booking.no_show_undone": "no-show undone",
-}
-_CANCELLATIONS: Mapping[str, str] = {
-    "standard": "cancelled",
-    "late": "cancelled late",
-    "graced": "cancelled late, graced",
-    "studio": "cancelled by the studio",
-    "moved": "moved to another class",
-    "class_cancelled": "cancelled with the class",
-    "waitlist_left": "left the waitlist",
-}
-_CLASS_ACTIONS: Mapping[str, str] = {
-    "class.cancel": "Class cancelled",
-    "class.create": "Class created",
-    "class.capacity": "Capacity changed",
-}
+_MARKS: Mapping[str, str] = words.WORDS["marks"]
+_CANCELLATIONS: Mapping[str, str] = words.WORDS["cancellations"]
+_CLASS_ACTIONS: Mapping[str, str] = words.WORDS["class_actions"]
 _CLASS_FIELDS = frozenset(
     {"title", "start_time", "end_time", "capacity", "room_id", "instructor_id", "class_type_id", "visible", "policy"}
 )

@@ -9,62 +9,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from studiogate.console.framework.words import WORDS, by_value
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.web.response import Header
 
 OTHERS = 409
-STATUS: Mapping[Code, int] = {
-    Code.SIGN_IN_FAILED: 401,
-    Code.SECOND_FACTOR_REQUIRED: 401,
-    Code.SESSION_ENDED: 401,
-    Code.LINK_EXPIRED: 410,
-    Code.PERMISSION_DENIED: 403,
-    Code.PASSWORD_REQUIRED: 403,
-    Code.NOT_FOUND: 404,
-    Code.METHOD_NOT_ALLOWED: 405,
-    Code.INVALID_CURSOR: 400,
-    Code.INVALID_HTTP: 400,
-    Code.REQUEST_TIMEOUT: 408,
-    Code.BODY_TOO_LARGE: 413,
-    Code.UNSUPPORTED_MEDIA_TYPE: 415,
-    Code.VALIDATION_ERROR: 422,
-    Code.RATE_LIMITED: 429,
-    Code.INTERNAL_ERROR: 500,
-    Code.OVERLOADED: 503,
-    Code.DATABASE_UNAVAILABLE: 503,
-    Code.STORAGE_UNAVAILABLE: 503,
-}
-# Where the message for programs is not one for people.
-TEXTS: Mapping[Code, str] = {
-    Code.VALIDATION_ERROR: "Some fields need a change.",
-    Code.LIMIT_REACHED: "A limit has been reached.",
-    Code.BODY_TOO_LARGE: "That is more than can be sent.",
-}
-# Where one value of a detail, not the code, says what happened.
-TEXTS_BY_DETAIL: Mapping[tuple[str, str], str] = {
-    ("outcome", "unknown"): "The database was lost while this was being saved. It may or may not have been saved: "
-    "look before you repeat it.",
-    ("draft", "changed"): "Somebody else has changed this form since you opened it. Open it again to go on.",
-}
-# What a detail of a refusal means for the person who was refused.
-DETAILS: Mapping[str, str] = {
-    "megabytes": "A file may have at most {} MB. Choose a smaller one.",
-    "booked_count": "Seats that are booked: {}. Cancel or move bookings first.",
-    "series": "Series that create classes with it: {}. End or change them first.",
-    "spots_with_bookings": "Bookings have these spots, so they stay: {}. Put them elsewhere in the room instead.",
-}
+STATUS: Mapping[str, int] = WORDS["status"]
+TEXTS: Mapping[str, str] = WORDS["texts"]
+DETAILS: Mapping[str, str] = WORDS["details"]
+# Where one value of a detail, not the code, says what happened, and what it means for the person who was refused.
+TEXTS_BY_DETAIL, ADVICE = by_value("texts_by_detail"), by_value("advice")
 MAX_LISTED = 20  # values of a detail that is a list
-# The same for one value of a detail.
-ADVICE: Mapping[tuple[str, str], str] = {
-    ("reason", "not_published"): "The form is not published. Publish it first.",
-    ("reason", "not_open_yet"): "The form opens later. Try again then, or change its settings.",
-    ("reason", "closed"): "The form is closed. Change its settings to open it again.",
-    ("reason", "full"): "The form has as many submissions as it takes. Change its settings to take more.",
-    ("reason", "already_submitted"): "The member has sent this form already, and it takes one per email.",
-    ("reason", "other_studios"): "This person works for other studios too. Ask the operator of the service for a link.",
-    ("sold", "nothing"): "Nothing was sold.",
-    ("limit", "form_links_per_hour"): "The member was mailed {maximum} links within the hour. Wait, or make one.",
-}
 
 
 class Resolution(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from studiogate.console.framework import ConsoleRequest, page
+from studiogate.console.framework import ConsoleRequest, page, words
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.parse import as_id
 from studiogate.domain.leads import LeadStatus
@@ -16,14 +16,7 @@ PATH = "/console/leads"
 PER_COLUMN = 15
 PER_PAGE = 50
 MAX_FORMS = 200
-LABELS: Mapping[LeadStatus, str] = {
-    LeadStatus.NEW: "New",
-    LeadStatus.CONTACTED: "Contacted",
-    LeadStatus.QUALIFIED: "Qualified",
-    LeadStatus.UNQUALIFIED: "Not a fit",
-    LeadStatus.CONVERTED: "Member",
-    LeadStatus.LOST: "Lost",
-}
+LABELS: Mapping[str, str] = words.WORDS["leads"]
 # Along the pipeline, from left to right; what leads out of it comes last.
 COLUMNS = (
     LeadStatus.NEW,

@@ -4,68 +4,21 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from studiogate.console.framework.formats import date_and_time, money
+from studiogate.console.framework.words import WORDS, badges
 from studiogate.domain.audit import MASK
-from studiogate.domain.bookings.states import BookingStatus, MembershipStatus
 from studiogate.domain.fields.catalog import PaidBy, ProductType, PurchaseStatus
 from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.instants import parse_instant
 from studiogate.domain.purchases import PURCHASE_MARKS, RECEIVED, REFUNDABLE, WAIVABLE
 from studiogate.storage.db.pool import Record
 
-# Text and kind of badge by status.
-MEMBERSHIP: Mapping[str, tuple[str, str]] = {
-    MembershipStatus.PENDING: ("pending", "info"),
-    MembershipStatus.ACTIVE: ("active", "good"),
-    MembershipStatus.PAUSED: ("paused", "warn"),
-    MembershipStatus.PAST_DUE: ("past due", "danger"),
-    MembershipStatus.CANCELLED: ("cancelled", ""),
-    MembershipStatus.EXPIRED: ("expired", ""),
-}
-PURCHASE: Mapping[str, tuple[str, str]] = {
-    PurchaseStatus.PENDING: ("pending", "warn"),
-    PurchaseStatus.COMPLETED: ("paid", "good"),
-    PurchaseStatus.FAILED: ("failed", "danger"),
-    PurchaseStatus.CANCELLED: ("cancelled", ""),
-    PurchaseStatus.PARTIALLY_REFUNDED: ("partly refunded", "info"),
-    PurchaseStatus.REFUNDED: ("refunded", "info"),
-}
-PAID_BY: Mapping[str, str] = {
-    PaidBy.CASH: "cash",
-    PaidBy.CARD: "card",
-    PaidBy.TRANSFER: "transfer",
-    PaidBy.OTHER: "other",
-}
-WAYS = [(each.value, PAID_BY[each].capitalize()) for each in PaidBy]
-BOOKING: Mapping[str, tuple[str, str]] = {
-    BookingStatus.WAITLISTED: ("waiting", "info"),
-    BookingStatus.CONFIRMED: ("booked", "good"),
-    BookingStatus.CHECKED_IN: ("checked in", "good"),
-    BookingStatus.NO_SHOW: ("no-show", "danger"),
-    BookingStatus.CANCELLED: ("cancelled", ""),
-}
-SUBMISSION: Mapping[str, tuple[str, str]] = {
-    "pending": ("to review", "info"),
-    "confirmed": ("confirmed", "good"),
-    "rejected": ("rejected", "danger"),
-    "spam": ("spam", "danger"),
-}
-LEDGER: Mapping[str, str] = {
-    "booked": "Booked",
-    "promoted": "Promoted from the waitlist",
-    "returned": "Returned by a cancellation",
-    "forfeited": "Kept by a late cancellation",
-    "renewed": "Renewed",
-    "granted": "Granted",
-    "opening": "Opening balance",
-    "adjusted": "Adjusted",
-}
+MEMBERSHIP, PURCHASE = badges("membership"), badges("purchase")
+BOOKING, SUBMISSION = badges("booking"), badges("submission")
+PAID_BY: Mapping[str, str] = WORDS["paid_by"]
+LEDGER: Mapping[str, str] = WORDS["ledger"]
+MEMBER_STATUS: Mapping[str, str] = WORDS["member_status"]
 PARTNER_SOURCE = "partner_api"
-MEMBER_STATUS: Mapping[str, str] = {
-    "active": "Active",
-    "paused": "Paused",
-    "past_due": "Past due",
-    "suspended": "Suspended",
-}
+WAYS = [(each.value, PAID_BY[each].capitalize()) for each in PaidBy]
 
 
 def status(kind: Mapping[str, tuple[str, str]], name: str) -> tuple[str, str]:
@@ -113,28 +66,7 @@ STATUSES = {"membership": MEMBERSHIP, "purchase": PURCHASE}
 AMOUNTS = frozenset({"amount_total", "refunded_amount"})
 # What the line says otherwise: the product beside the action, the currency with the amount, the name in its two parts.
 LEFT_OUT = frozenset({"product_key", "currency", "name", "merged_into", "made_by"})
-# What fields are called, where their name does not say it, and the order in which they are shown.
-LABELS: Mapping[str, str] = {
-    "status": "status",
-    "first_name": "first name",
-    "last_name": "last name",
-    "staff_notes": "notes",
-    "location_id": "location",
-    "amount_total": "amount",
-    "refunded_amount": "refunded",
-    "product_type": "kind",
-    "credits_remaining": "credits",
-    "paid_by": "paid by",
-    "auto_renew": "renews",
-    "started_at": "start",
-    "ended_at": "end",
-    "current_period_start": "period from",
-    "current_period_end": "period until",
-    "pause_starts_at": "pause from",
-    "pause_ends_at": "pause until",
-    "cancel_at": "ends on",
-    "cancel_at_period_end": "ends with its period",
-}
+LABELS: Mapping[str, str] = WORDS["fields"]
 _ORDER = {name: number for number, name in enumerate(LABELS)}
 
 

@@ -4,22 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.words import WORDS, badges
 from studiogate.domain.access import Scope
 
-# What the scopes are about, by the first part of their names.
-RESOURCES: Mapping[str, str] = {
-    "studio": "studio and locations",
-    "schedule": "schedule",
-    "catalog": "products and prices",
-    "forms": "forms",
-    "form_submissions": "form submissions",
-    "leads": "leads",
-    "members": "members and memberships",
-    "bookings": "bookings and waitlist",
-    "purchases": "purchases",
-    "webhooks": "webhook endpoints",
-    "events": "event log",
-}
+RESOURCES: Mapping[str, str] = WORDS["scopes"]
 COLUMNS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("Read", "reads", ("read",)),
     ("Create and change", "changes", ("write", "manage")),
@@ -88,24 +76,9 @@ def status_look(status: int | None) -> str:
     return "warn" if status >= 400 else "good"
 
 
-DELIVERY: Mapping[str, tuple[str, str]] = {
-    "pending": ("waiting", "info"),
-    "succeeded": ("delivered", "good"),
-    "failed": ("given up", "danger"),
-    "withheld": ("withheld", ""),
-}
-
-
+DELIVERY = badges("delivery")
 ACTORS: Mapping[str, str] = {"partner": "a partner", "staff": "staff", "visitor": "a visitor", "system": "the service"}
-ERRORS: Mapping[str, str] = {
-    "denied_address": "the address is in a network that is not public",
-    "unknown_host": "the name of the host is not known",
-    "timeout": "no answer within 15 seconds",
-    "tls_failed": "the secure connection failed",
-    "connection_failed": "nobody answers at the address",
-    "connection_lost": "the connection broke",
-    "not_http": "the answer is not HTTP",
-}
+ERRORS: Mapping[str, str] = WORDS["delivery_errors"]
 
 
 def outcome(status: int | None, error: str | None) -> str:

@@ -4,13 +4,12 @@ product_actions.py."""
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from studiogate.console.framework import ConsoleRequest, Subject, Values, page, page_of, paging
+from studiogate.console.framework import ConsoleRequest, Subject, Values, page, page_of, paging, words
 from studiogate.console.framework.formats import counted, money, with_query
 from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.paging import rows_of
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import changeable_at, visible_at
-from studiogate.domain.fields.catalog import ProductType
 from studiogate.domain.purchases import GIVING_A_MEMBERSHIP
 from studiogate.domain.staff import Permission
 from studiogate.storage import catalog, studio
@@ -19,16 +18,7 @@ from studiogate.storage.schedule import settings as storage
 from studiogate.web.response import Answer
 
 PATH = "/settings/products"
-TYPES: Mapping[str, str] = {
-    ProductType.MEMBERSHIP: "Membership",
-    ProductType.PACKAGE: "Class pack",
-    ProductType.SINGLE: "Single class",
-    ProductType.INTRO: "Intro offer",
-    ProductType.RETAIL: "Retail",
-    ProductType.GIFT_CARD: "Gift card",
-    ProductType.FEE: "Fee",
-    ProductType.OTHER: "Other",
-}
+TYPES: Mapping[str, str] = words.WORDS["product_types"]
 RENEWALS: Mapping[str, str] = {"day": "daily", "week": "weekly", "month": "monthly", "year": "yearly"}
 
 

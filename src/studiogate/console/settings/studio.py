@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from studiogate.console.framework import ConsoleRequest, UndoAction, Values, action, page
+from studiogate.console.framework import ConsoleRequest, UndoAction, Values, action, page, words
 from studiogate.console.framework.inputs import Input, input_of, shown_text
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
 from studiogate.console.settings.countries import CHOICES, choices
@@ -14,7 +14,6 @@ from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.schedule.fields import STUDIO
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
-from studiogate.domain.time_format import DateOrder, HourCycle
 from studiogate.flows import studio as flows
 from studiogate.flows.schedule.rows import Given
 from studiogate.storage import studio as storage
@@ -24,33 +23,9 @@ from studiogate.web.response import Answer
 PATH = "/console/settings/studio"
 # What has a page or a form of its own.
 ELSEWHERE = frozenset({"policy", "logo"})
-LABELS: Mapping[str, str] = {
-    "slug": "Short name in addresses",
-    "timezone": "Time zone",
-    "hour_cycle": "Times",
-    "date_order": "Dates",
-    "primary_color": "Colour",
-    "schedule_weeks_ahead": "Weeks for which classes of series are created ahead",
-}
-# The values of choices, where a word or an example says more.
-WORDS: Mapping[str, str] = {
-    HourCycle.TWELVE: "12 hours, such as 6:30 PM",
-    HourCycle.TWENTY_FOUR: "24 hours, such as 18:30",
-    DateOrder.DAY_MONTH: "24 Dec 2026",
-    DateOrder.MONTH_DAY: "Dec 24, 2026",
-    DateOrder.ISO: "2026-12-24",
-}
-HELP: Mapping[str, str] = {
-    "hour_cycle": "On the console, on pages for visitors and in mails.",
-    "date_order": "Also in mails to members.",
-    "slug": "Lower-case letters, digits and hyphens. Links to forms and the logo change with it: those that were "
-    "given out end.",
-    "timezone": "Locations can have another one.",
-    "currency": "Of prices and fees. What was sold keeps its own.",
-    "country": "Assumed for phone numbers without a country code.",
-    "primary_color": "Buttons and links of the console, of forms and of the schedule. Shades that cannot be read are "
-    "adjusted.",
-}
+LABELS: Mapping[str, str] = words.WORDS["studio_labels"]
+WORDS: Mapping[str, str] = words.WORDS["studio_values"]
+HELP: Mapping[str, str] = words.WORDS["studio_help"]
 
 
 def _input(field: Field, row: Record) -> Input:
