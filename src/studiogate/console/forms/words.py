@@ -1,6 +1,6 @@
 """The words of the screen Forms: types of questions, rules and faults as sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from studiogate.console.answers import FieldGiven, label_of, option_labels
