@@ -108,6 +108,14 @@ async def test_a_change_changes_what_was_changed(console: Console, studio: Booki
     assert str(row["expires_at"].date()) == "2031-12-25"
 
 
+async def test_a_key_of_a_deactivated_location_stays_limited(console: Console, studio: BookingStudio) -> None:
+    """The form offers the location still: a key of which no location is sent is one for all of them."""
+    key = await made(console, location_ids=[str(studio.other_location)])
+    await studio.api.connection.execute("update locations set active = false where id = $1", studio.other_location)
+    assert f'value="{studio.other_location}" checked' in (await console.get(f"{PATH}/{id_of(key)}/change")).text
+    assert f'value="{studio.other_location}"' not in (await console.get(f"{PATH}/new")).text
+
+
 async def test_a_rotation_counts_down_and_a_revoked_key_ends(console: Console, studio: BookingStudio) -> None:
     key = await made(console)
     answer = await console.post(f"{PATH}/{id_of(key)}/rotate", {"overlap": "after 24 hours"})

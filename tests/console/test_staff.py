@@ -131,6 +131,18 @@ async def test_a_role_is_changed_with_its_limits(console: Console) -> None:
     assert (stored["role"], stored["location_ids"], stored["instructor_id"]) == ("owner", None, None)
 
 
+async def test_a_role_at_a_deactivated_location_stays_limited(console: Console) -> None:
+    """The form offers the location still: somebody of whom no location is sent works at all of them."""
+    place = console.studio.other_location
+    person = await console.people.hire(Role.FRONT_DESK, location_ids=(place,))
+    await console.studio.api.connection.execute("update locations set active = false where id = $1", place)
+    path = f"/console/staff/{person.account_id}/role"
+    assert f'value="{place}" checked' in (await console.get(path)).text
+    assert (await console.post(path, {"role": "front_desk", "locations": "none of the ids"})).status_code == 422
+    (stored,) = await console.studio.rows("staff_roles", "account_id = $2", person.account_id)
+    assert stored["location_ids"] == [place]
+
+
 async def test_an_access_is_taken_away_and_given_back(console: Console) -> None:
     person = await console.people.hire(Role.FRONT_DESK)
     theirs = await console.as_person(person)

@@ -91,7 +91,6 @@ async def _grant_form(request: ConsoleRequest, template: str, row: Row, **values
         "chosen": typed.get("role", [row["role"]])[0],
         "at": typed["locations"] if "locations" in typed else [str(each) for each in row["location_ids"] or ()],
         "whose": typed.get("instructor", [str(row["instructor_id"] or "")])[0],
-        "places": request.frame.locations,
     }
     return request.render(template, **values)
 
@@ -102,9 +101,10 @@ def _grant(request: ConsoleRequest) -> Grant | Refusal:
     if given not in set(Role):
         return refused(Fault(("role",), "missing", "Choose what they may do."))
     role = Role(given)
-    limits = [as_id(each) for each in lists.get("locations", ())] if role not in UNLIMITED else []
+    # What is no id stays a limit, of an unknown location, which is refused: without any limit it would be all of them.
+    limits = [as_id(each) or UUID(int=0) for each in lists.get("locations", ())] if role not in UNLIMITED else []
     instructor = as_id(request.form.get("instructor")) if role is Role.INSTRUCTOR else None
-    return Grant(role, tuple(each for each in limits if each is not None) or None, instructor)
+    return Grant(role, tuple(limits) or None, instructor)
 
 
 NOBODY: Row = {"role": Role.FRONT_DESK.value, "location_ids": None, "instructor_id": None}

@@ -16,8 +16,8 @@ FRAME = """
            (select count(*) from staff_roles r where r.account_id = a.id and r.disabled_at is null) as studios
     from studios s, staff_accounts a where s.studio_id = $1 and a.id = $2"""
 LOCATIONS = """
-    select id, name, timezone from locations
-    where studio_id = $1 and active and ($2::uuid[] is null or id = any($2)) order by is_primary desc, name, id"""
+    select id, name, timezone, active from locations
+    where studio_id = $1 and ($2::uuid[] is null or id = any($2)) order by active desc, is_primary desc, name, id"""
 OWN_STUDIOS = """
     select s.studio_id as id, s.name, r.role from staff_roles r join studios s on s.studio_id = r.studio_id
     where r.account_id = $1 and r.disabled_at is null order by s.name, s.studio_id"""
@@ -48,11 +48,16 @@ class FirstRows(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A location at which the signed-in person works."""
+    """A location that the role of the signed-in person permits."""
 
     id: UUID
     name: str
     timezone: str
+    active: bool = True
+
+    @property
+    def label(self) -> str:
+        return self.name if self.active else f"{self.name} (deactivated)"
 
 
 class OwnStudio(NamedTuple):
@@ -79,7 +84,12 @@ class Frame:
     logo: str | None  # the name of the file
     is_new: bool  # nobody has booked yet
     studios: int
-    locations: tuple[Place, ...]
+    places: tuple[Place, ...]
+
+    @property
+    def locations(self) -> tuple[Place, ...]:
+        """The locations in use. Keys, roles and money may be of one that was deactivated: see ``places``."""
+        return tuple(each for each in self.places if each.active)
 
     @property
     def time_format(self) -> TimeFormat:
@@ -97,7 +107,7 @@ async def read_frame(connection: Connection, access: Access, account_id: UUID) -
         return None
     permitted = None if access.location_ids is None else list(access.location_ids)
     locations = await connection.fetch(LOCATIONS, access.studio_id, permitted)
-    return Frame(**row, locations=tuple(Place(*each) for each in locations))
+    return Frame(**row, places=tuple(Place(*each) for each in locations))
 
 
 async def read_mark(connection: Connection, studio_id: UUID | None) -> Record | None:

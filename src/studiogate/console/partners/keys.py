@@ -94,8 +94,8 @@ def _form(request: ConsoleRequest, template: str, stored: Values, more: Values) 
         chosen = {name: request.posted.lists.get(name, []) for name in ("scopes", "location_ids")}
         shown = {**stored, **request.typed, **chosen}
     seen = (request.typed or {}).get(SEEN) or seen_text(stored)
-    values: Values = {"stored": shown, "seen": seen, "places": request.frame.locations, **more}
-    return request.render(template, words=words, given=giveable(request.access), **values)
+    values: Values = {"stored": shown, "seen": seen, "given": giveable(request.access), **more}
+    return request.render(template, words=words, **values)
 
 
 @page("/partners/keys/new", Permission.KEYS)
