@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from io import StringIO
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -151,3 +152,28 @@ async def test_sums_of_a_day(console: Console) -> None:
     limited = texts(await desk.get("/console/sales/sums"))
     assert "$20.00" in limited
     assert "$30.00" not in limited
+
+
+async def test_today_is_the_day_of_the_location(console: Console) -> None:
+    """A desk counts its cash by its own day, in the sums and in the list, also when the studio has another one."""
+    studio, member = console.studio, await console.studio.new_member(membership=False)
+    await studio.sql("update studios set timezone = 'Pacific/Kiritimati' where studio_id = $1")
+    await studio.sql("update locations set timezone = 'Pacific/Pago_Pago' where studio_id = $1")
+    usual = {"member_id": member, "product_key": "mat", "product_type": "retail", "currency": "USD"}
+    await studio.add("purchases", **usual, status="completed", amount_total=9, location_id=studio.location)
+    desk, here = await console.as_role(Role.FRONT_DESK, studio.location), f"?location={studio.location}"
+    for someone, query in ((desk, ""), (console, here)):
+        assert "$9.00" in texts(await someone.get(f"/console/sales/sums{query}"))
+    today = (await studio.now()).astimezone(ZoneInfo("Pacific/Pago_Pago")).date()
+    assert "$9.00" in texts(await desk.get(f"/console/sales?from={today}&to={today}"))
+
+
+async def test_a_deactivated_location_keeps_its_name(console: Console) -> None:
+    studio, member = console.studio, await console.studio.new_member(membership=False)
+    usual = {"member_id": member, "product_key": "mat", "product_type": "retail", "currency": "USD"}
+    await studio.add("purchases", **usual, status="completed", amount_total=9, location_id=studio.other_location)
+    await studio.sql("update locations set active = false where studio_id = $1 and id <> $2", studio.location)
+    for query in ("", f"&location={studio.other_location}"):
+        shown = texts(await console.get(f"/console/sales/sums?by=location{query}"))
+        assert "(deactivated)" in shown.partition("Export")[2]
+        assert "No location" not in shown

@@ -110,7 +110,7 @@ async def show(request: ConsoleRequest) -> Answer:
         found = await list_entries(connection, request.access, filters, after, PER_PAGE)
         people = await staff.list_staff(connection, request.access)
     facts = StudioFacts(
-        request.frame.timezone, request.frame.currency, {str(each.id): each.name for each in request.frame.locations}
+        request.frame.timezone, request.frame.currency, {str(each.id): each.name for each in request.frame.places}
     )
     values: Values = {
         "entries": [_entry(each, asked, facts) for each in found.rows],

@@ -105,7 +105,7 @@ async def _names(connection: Connection, request: ConsoleRequest, by: str, table
     if by == "hour":
         return lambda group: f"{group}:00"
     if by == "location":
-        places = {str(each.id): each.name for each in request.frame.locations}
+        places = {str(each.id): each.label for each in request.frame.places}
         return lambda group: places.get(group, "No location")
     ids = [UUID(group) for group, _ in table if as_id(group)]
     names = await figures.names(connection, request.access, BY[by][1], ids)
@@ -175,9 +175,9 @@ def _picked(rows: Lines, *places: int) -> Lines:
 
 @page("/insights", Permission.STUDIO)
 async def insights(request: ConsoleRequest) -> Answer:
-    today = today_of(request)
-    period = period_of(request.query, today, Period.until(today, USUAL_DAYS), MAX_DAYS)
     place, asked = known_place(request, request.query), request.query.get("by", "")
+    today = today_of(request, place)
+    period = period_of(request.query, today, Period.until(today, USUAL_DAYS), MAX_DAYS)
     by = asked if asked in BY else "class-type"
     given: dict[str, object] = {**period.query, "location": place, "by": by}
     read = await _read(request, period, place, by)

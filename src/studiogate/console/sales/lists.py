@@ -45,20 +45,26 @@ Given = Mapping[str, object]
 def known_place(request: ConsoleRequest, query: Mapping[str, str]) -> UUID | None:
     """Return the location that an address names, if the person may see it."""
     place = as_id(query.get("location"))
-    return place if any(each.id == place for each in request.frame.locations) else None
+    return place if any(each.id == place for each in request.frame.places) else None
 
 
-def today_of(request: ConsoleRequest) -> date:
-    return local(clock.now(), request.frame.timezone).date()
+def timezone_of(request: ConsoleRequest, place: UUID | None) -> str:
+    """Return the time zone of a location, or of all that the person sees; the studio's if these have several."""
+    zones = {each.timezone for each in request.frame.places if place in (None, each.id)}
+    return zones.pop() if len(zones) == 1 else request.frame.timezone
+
+
+def today_of(request: ConsoleRequest, place: UUID | None) -> date:
+    return local(clock.now(), timezone_of(request, place)).date()
 
 
 def _filters(request: ConsoleRequest, query: Mapping[str, str], *, open_fees: bool) -> tuple[PurchaseFilters, Given]:
     """Return what an address filters by, and its values as they are written into other addresses."""
-    asked, days = query.get("status"), Days.of(query)
-    since, until = days.between(request.frame.timezone)
+    asked, days, place = query.get("status"), Days.of(query), known_place(request, query)
+    since, until = days.between(timezone_of(request, place))
     filters = PurchaseFilters(
         asked if asked in set(PurchaseStatus) and not open_fees else None,
-        known_place(request, query),
+        place,
         open_fees=open_fees,
         since=since,
         until=until,

@@ -59,16 +59,16 @@ def totals_of(lines: Iterable[Line]) -> list[Line]:
 
 @page("/sales/sums", Permission.SALES)
 async def sums(request: ConsoleRequest) -> Answer:
-    today, path = today_of(request), f"{PATH}/sums"
+    place, by, path = known_place(request, request.query), request.query.get("by", ""), f"{PATH}/sums"
+    today = today_of(request, place)
     period = period_of(request.query, today, Period(today, today), MAX_DAYS)
-    place, by = known_place(request, request.query), request.query.get("by", "")
     by = by if by in BY else "day"
     given = {**period.query, "location": place, "by": by}
     async with request.database.connection() as connection:
         access = request.access if place is None else request.access.within([place])
         figures = await Figures.of(connection, access, period)
         lines = lines_of(await figures.table("money", by))
-    names = {str(each.id): each.name for each in request.frame.locations}
+    names = {str(each.id): each.label for each in request.frame.places}
 
     def label(group: str) -> str:
         if by == "location":
