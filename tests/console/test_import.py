@@ -119,6 +119,18 @@ async def test_a_studio_file_shows_every_field_before_it_is_applied(console: Con
     assert (await console.studio.rows("studios", "true"))[0]["name"] == "Renamed <b>Studio</b>"
 
 
+async def test_zero_and_no_are_changes_of_a_new_row(console: Console) -> None:
+    row = (await console.studio.rows("studios", "true"))[0]
+    studio = {name: row[name] for name in ("name", "slug", "timezone", "currency", "country")}
+    product = {"id": str(uuid4()), "key": "free", "name": "Free", "product_type": "package", "active": False}
+    price = {"id": str(uuid4()), "amount": "0.00", "currency": row["currency"], "price_type": "one_time"}
+    document = {"studio": {"id": str(console.studio.id), **studio}, "products": [{**product, "prices": [price]}]}
+    preview = await _preview(console, "studio.json", json.dumps(document).encode(), kind="studio")
+    shown = {(name, after) for _, _, name, _, after in await _rows(console, preview, "changes")}
+    assert ("active", "false") in shown
+    assert {name for name, after in shown if after.startswith("0")} == {"amount"}
+
+
 async def test_a_file_that_cannot_be_imported_says_why(console: Console) -> None:
     other = {"studio": {"id": "00000000-0000-4000-8000-000000000001", "name": "X", "slug": "x"}}
     for content, why in (

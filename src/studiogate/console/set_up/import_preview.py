@@ -25,6 +25,7 @@ from studiogate.storage.import_files import CHANGES, OTHERS, ImportFile, State
 from studiogate.storage.studio_file.diff import RowChange
 
 MAX_VALUE = 2_000  # characters
+EMPTY: tuple[object, ...] = (None, "", [], {})
 SECONDS_BETWEEN_STATES = 0.5
 BROKEN_DATABASE = (OverloadedError, DatabaseUnavailableError, TransactionConflictError)
 TRY_AGAIN = "The database was out of reach or busy. Choose the file again: the preview shows what is still to be done."
@@ -66,8 +67,8 @@ class _Report:
 
     def note(self, change: RowChange) -> None:
         self.change_count += 1
-        given = ((name, *values) for name, values in change.fields.items() if values[1] or not change.created)
-        fields = [[name, _text(old), _text(new)] for name, old, new in given]
+        given = ((name, *values) for name, values in change.fields.items())
+        fields = [[name, _text(old), _text(new)] for name, old, new in given if not change.created or new not in EMPTY]
         _write(self.changes, {"place": change.place, "created": change.created, "fields": fields})
 
     def verdicts(self, text: str) -> None:
