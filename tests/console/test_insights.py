@@ -103,6 +103,14 @@ async def test_days_that_are_not_kept_are_computed_once(console: Console, monkey
     assert len([each for each in sent if "from counted" in each and "insert" not in each]) == 1
 
 
+async def test_days_that_nobody_has_counted_are_named_as_missing(console: Console) -> None:
+    studio = console.studio
+    await brought_up_to_date(studio)
+    assert "still being counted" not in texts(await console.get("/console/insights"))
+    await studio.sql("update figure_cursors set through = through - 4 where studio_id = $1")
+    assert "still being counted" in texts(await console.get("/console/insights"))
+
+
 async def test_the_page_and_its_files(console: Console) -> None:
     studio = console.studio
     instructor = await studio.add("instructors", name="=Ida()")

@@ -36,7 +36,7 @@ def _add(table: Table, place: tuple[str, str], row: Record | Row) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a period at some locations. ``is_complete``: no day of it waits to be computed again."""
+    """The figures of a period at some locations. ``is_complete``: no day of it waits to be computed."""
 
     connection: Connection
     access: Access
@@ -52,7 +52,8 @@ class Figures:
         first = max(period.first, begins, period.last - timedelta(days=MAX_LIVE - 1))
         is_live = first <= period.last
         live = await figures.read_live(connection, access, days._replace(first=first)) if is_live else []
-        return cls(connection, access, days, live, not kept.due and kept.through is not None)
+        is_whole = kept.through is not None and first <= max(begins, period.first)
+        return cls(connection, access, days, live, is_whole and not kept.due)
 
     async def table(self, dimension: str, grouping: str) -> Table:
         table: Table = {}
