@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
@@ -84,6 +84,19 @@ async def test_the_filters_and_their_addresses(console: Console, studio: Booking
 
 def studio_day(instant: datetime) -> str:
     return str(instant.astimezone(ZoneInfo("America/New_York")).date())
+
+
+async def test_times_are_as_the_studio_writes_them_and_name_their_zone(console: Console, studio: BookingStudio) -> None:
+    await studio.sql("update studios set hour_cycle = '12h', date_order = 'month_day' where studio_id = $1")
+    await studio.sql(
+        "update locations set timezone = 'America/Denver' where (studio_id, id) = ($1, $2)", studio.location
+    )
+    at = datetime.combine(clock.now().date() - timedelta(days=1), time(17, 5, 31), UTC)
+    entry = await logged(studio, await new_key(studio), occurred_at=at)
+    here = at.astimezone(ZoneInfo((await studio.rows("studios", "true"))[0]["timezone"]))
+    shown = f"{here:%b} {here.day}, {here:%-I:%M}:31 {here:%p %Z}"
+    for path in ("", f"/{entry}"):
+        assert shown in " ".join(texts(await console.get(PATH + path)).split())
 
 
 async def test_refusals_of_one_kind_are_one_line(console: Console, studio: BookingStudio) -> None:

@@ -70,9 +70,9 @@ def time_span(start: datetime, end: datetime, timezone: str) -> str:
 
 
 def seconds(instant: datetime, timezone: str) -> str:
-    """Return day and time to the second, such as 16 Nov 09:05:31, for logs."""
-    shown = local(instant, timezone)
-    return f"{shown.day} {shown:%b %H:%M:%S}"
+    """Return day and time to the second, such as Mon 16 Nov, 09:05:31, for logs."""
+    minutes = f"{local(instant, timezone):%M}"
+    return day_and_time(instant, timezone).replace(f":{minutes}", f":{minutes}:{instant:%S}")
 
 
 def day(instant: datetime | date, timezone: str | None = None) -> str:
