@@ -88,7 +88,9 @@ def studio_day(instant: datetime) -> str:
 
 async def test_times_are_as_the_studio_writes_them_and_name_their_zone(console: Console, studio: BookingStudio) -> None:
     await studio.sql("update studios set hour_cycle = '12h', date_order = 'month_day' where studio_id = $1")
-    await studio.sql("update locations set timezone = 'America/Denver' where studio_id = $1 and id = $2", studio.location)
+    await studio.sql(
+        "update locations set timezone = 'America/Denver' where (studio_id, id) = ($1, $2)", studio.location
+    )
     at = datetime.combine(clock.now().date() - timedelta(days=1), time(17, 5, 31), UTC)
     entry = await logged(studio, await new_key(studio), occurred_at=at)
     here = at.astimezone(ZoneInfo((await studio.rows("studios", "true"))[0]["timezone"]))

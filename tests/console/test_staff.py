@@ -139,7 +139,8 @@ async def test_a_role_at_a_deactivated_location_stays_limited(console: Console) 
     path = f"/console/staff/{person.account_id}/role"
     assert f'value="{place}" checked' in (await console.get(path)).text
     assert (await console.post(path, {"role": "front_desk", "locations": "none of the ids"})).status_code == 422
-    assert (await console.studio.rows("staff_roles", "account_id = $2", person.account_id))[0]["location_ids"] == [place]
+    (stored,) = await console.studio.rows("staff_roles", "account_id = $2", person.account_id)
+    assert stored["location_ids"] == [place]
 
 
 async def test_an_access_is_taken_away_and_given_back(console: Console) -> None:

@@ -53,7 +53,7 @@ class Place(NamedTuple):
     id: UUID
     name: str
     timezone: str
-    active: bool
+    active: bool = True
 
     @property
     def label(self) -> str:

@@ -33,6 +33,19 @@ def test_tables_fit(browser: Browser, desk_site: Desk, path: str) -> None:
             assert page.evaluate(CUT_OFF) == [], pixels
 
 
+BESIDE_ITS_FORM = """() => [...document.querySelectorAll('main form :is(input:not([type=hidden]), select)')]
+    .filter((each) => each.getBoundingClientRect().right > each.form.getBoundingClientRect().right)
+    .map((each) => each.name)"""
+
+
+@pytest.mark.parametrize("path", ["/sales", "/insights", "/partners/events", "/partners/requests?code=x", "/audit"])
+def test_filters_are_inside_their_form(browser: Browser, desk_site: Desk, path: str) -> None:
+    with desk_site.open(browser, viewport={"width": 390, "height": 844}) as page:
+        page.goto(desk_site.url(path))
+        expect(page.get_by_label("From")).to_be_visible()
+        assert page.evaluate(BESIDE_ITS_FORM) == []
+
+
 @pytest.mark.parametrize("pixels", [360, 1440])
 def test_the_first_page_uses_the_width(browser: Browser, desk_site: Desk, pixels: int) -> None:
     with watched(browser, desk_site.origin, viewport={"width": pixels, "height": 900}) as watch:

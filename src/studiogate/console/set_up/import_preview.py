@@ -67,8 +67,8 @@ class _Report:
 
     def note(self, change: RowChange) -> None:
         self.change_count += 1
-        given = ((name, *values) for name, values in change.fields.items() if not change.created or values[1] not in EMPTY)
-        fields = [[name, _text(old), _text(new)] for name, old, new in given]
+        given = ((name, *values) for name, values in change.fields.items())
+        fields = [[name, _text(old), _text(new)] for name, old, new in given if not change.created or new not in EMPTY]
         _write(self.changes, {"place": change.place, "created": change.created, "fields": fields})
 
     def verdicts(self, text: str) -> None:
