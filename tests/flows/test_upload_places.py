@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx2
@@ -23,7 +24,7 @@ from studiogate.server.api_process import FrontEnds
 from studiogate.storage.forms import uploads
 from studiogate.storage.upload_bucket import UploadBucket
 from studiogate.storage.upload_folder import UploadFolder
-from studiogate.storage.upload_store import UploadStore
+from studiogate.storage.upload_store import FilesUnavailableError, UploadStore
 from tests.support.buckets import S3Server
 from tests.support.deadlines import LONG
 from tests.support.pictures import PDF
@@ -187,6 +188,29 @@ async def test_files_are_moved_while_the_service_runs(alone: UploadService, tmp_
     back = await moved(alone, bucket, alone.folder)
     assert back.copied == 1
     assert (await read_on(alone, path, tmp_path / "one", None)).content == PDF
+
+
+async def test_an_interrupted_move_continues(
+    alone: UploadService, tmp_path: Path, bucket_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, kept = [await submitted(alone, number) for number in range(3)], list[str]()
+    bucket, keep = UploadBucket(tmp_path / "one", bucket_url), UploadBucket.keep
+
+    def end_at_the_second(store: UploadBucket, studio_id: UUID, name: str) -> None:
+        kept.append(name)
+        if len(kept) == 2:
+            raise FilesUnavailableError("interrupted")
+        keep(store, studio_id, name)
+
+    monkeypatch.setattr(UploadBucket, "keep", end_at_the_second)
+    with pytest.raises(FilesUnavailableError):
+        await moved(alone, alone.folder, bucket, remove=True)
+    for path in paths:
+        assert (await read_on(alone, path, tmp_path / "one", None)).content == PDF, "nothing is removed yet"
+    again = await moved(alone, alone.folder, bucket, remove=True)
+    assert (again.copied, again.present, again.removed) == (2, 1, 3)
+    for path in paths:
+        assert (await read_on(alone, path, tmp_path / "two", bucket_url)).content == PDF
 
 
 async def test_an_erasure_reaches_the_bucket_also_when_it_is_away(
