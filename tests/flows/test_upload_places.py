@@ -3,9 +3,11 @@
 import asyncio
 import io
 import os
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx2
@@ -22,8 +24,9 @@ from studiogate.server.api_process import FrontEnds
 from studiogate.storage.forms import uploads
 from studiogate.storage.upload_bucket import UploadBucket
 from studiogate.storage.upload_folder import UploadFolder
-from studiogate.storage.upload_store import UploadStore
+from studiogate.storage.upload_store import FilesUnavailableError, UploadStore
 from tests.support.buckets import S3Server
+from tests.support.deadlines import LONG
 from tests.support.pictures import PDF
 from tests.support.upload_service import UploadService, opened
 
@@ -125,18 +128,20 @@ async def test_a_bucket_that_is_away(new_database: Callable[[], str], tmp_path: 
         assert [each.level for each in finding] == ["fault"]
 
 
-async def test_a_bucket_that_hangs_holds_up_only_who_needs_it(shared: UploadService, s3_server: S3Server) -> None:
-    s3_server.pause()
-    uploads = [asyncio.create_task(shared.by_api(f"waits-for-the-bucket-{number}")) for number in range(20)]
+async def test_a_place_that_hangs_holds_up_only_who_needs_it(
+    alone: UploadService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What else is done in threads, such as compressing a large answer, goes on."""
+    hangs = threading.Event()
+    monkeypatch.setattr(UploadFolder, "seal", lambda *_: hangs.wait(LONG))
+    uploads = [asyncio.create_task(alone.by_api(f"waits-for-the-place-{number}")) for number in range(40)]
     try:
-        while len(shared.files()) < len(uploads):  # all are received, and wait to be stored
+        while len(alone.files()) < len(uploads):  # all are received, and to be stored
             await asyncio.sleep(0.01)
-        compressed = {"X-Service-Key": shared.key, "Accept-Encoding": "gzip"}
-        answer = await shared.client.get("/partner/v1/forms", headers=compressed)
-        assert answer.headers["content-encoding"] == "gzip"
-        assert not any(upload.done() for upload in uploads)
+        async with asyncio.timeout(LONG / 2):
+            await asyncio.to_thread(int)
     finally:
-        s3_server.resume()
+        hangs.set()
         answers = await asyncio.gather(*uploads)
     assert {each.status_code for each in answers} == {201}
 
@@ -183,6 +188,29 @@ async def test_files_are_moved_while_the_service_runs(alone: UploadService, tmp_
     back = await moved(alone, bucket, alone.folder)
     assert back.copied == 1
     assert (await read_on(alone, path, tmp_path / "one", None)).content == PDF
+
+
+async def test_an_interrupted_move_continues(
+    alone: UploadService, tmp_path: Path, bucket_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, kept = [await submitted(alone, number) for number in range(3)], list[str]()
+    bucket, keep = UploadBucket(tmp_path / "one", bucket_url), UploadBucket.keep
+
+    def end_at_the_second(store: UploadBucket, studio_id: UUID, name: str) -> None:
+        kept.append(name)
+        if len(kept) == 2:
+            raise FilesUnavailableError("interrupted")
+        keep(store, studio_id, name)
+
+    monkeypatch.setattr(UploadBucket, "keep", end_at_the_second)
+    with pytest.raises(FilesUnavailableError):
+        await moved(alone, alone.folder, bucket, remove=True)
+    for path in paths:
+        assert (await read_on(alone, path, tmp_path / "one", None)).content == PDF, "nothing is removed yet"
+    again = await moved(alone, alone.folder, bucket, remove=True)
+    assert (again.copied, again.present, again.removed) == (2, 1, 3)
+    for path in paths:
+        assert (await read_on(alone, path, tmp_path / "two", bucket_url)).content == PDF
 
 
 async def test_an_erasure_reaches_the_bucket_also_when_it_is_away(

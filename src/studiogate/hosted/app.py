@@ -1,6 +1,5 @@
 """The hosted pages: which page a request asks for, and the headers of all of them."""
 
-import asyncio
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -22,6 +21,7 @@ from studiogate.hosted.upload import upload
 from studiogate.runtime import Runtime
 from studiogate.storage import studio as studios
 from studiogate.storage.forms.hosted import PageStudio
+from studiogate.storage.upload_store import in_thread
 from studiogate.web import sending as security_headers
 from studiogate.web.front_end import Exchange, FrontEnd, RouteTree
 from studiogate.web.limits import Limit
@@ -133,7 +133,7 @@ class HostedApp(FrontEnd[Exchange]):
         if name.encode() in request.headers.get(b"if-none-match", b""):
             return Answer(304, b"", templating.of_picture(name))
         try:
-            file = await asyncio.to_thread(self._uploads.open, UUID(studio_id), name)
+            file = await in_thread(self._uploads.open, UUID(studio_id), name)
         except FileNotFoundError:
             return self._noticed(request, NoticeReason.UNKNOWN)
         return Answer(200, b"", templating.of_picture(name), OpenFile(*file))

@@ -7,16 +7,19 @@ housekeeping then moves it to its final place if it has a row, and removes it if
 
 import asyncio
 import contextlib
+import contextvars
 import hashlib
 import os
 import secrets
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple, TypeVar
 from uuid import UUID
 
 import structlog
@@ -27,7 +30,16 @@ from studiogate.storage.db.failures import UnknownOutcomeError
 INCOMING = "incoming"
 ABANDONED_SECONDS = 3600.0
 CHUNK = 1 << 20
+# Of their own: a bucket that hangs must not hold up what else a process does in threads.
+FILE_THREADS = ThreadPoolExecutor(32, "files")
+Result = TypeVar("Result")
 log = structlog.get_logger()
+
+
+async def in_thread(work: Callable[..., Result], *arguments: object) -> Result:
+    """Do what stores, reads or removes a file outside the event loop."""
+    inside = partial(contextvars.copy_context().run, work, *arguments)
+    return await asyncio.get_running_loop().run_in_executor(FILE_THREADS, inside)
 
 
 class FilesUnavailableError(Exception):
@@ -210,7 +222,7 @@ class IncomingFile:
         where readers find it too, and housekeeping moves it later."""
         self._has_row = True
         with contextlib.suppress(*FAILURES):
-            await asyncio.to_thread(self.store.keep, self._studio_id, self.name)
+            await in_thread(self.store.keep, self._studio_id, self.name)
 
     async def __aenter__(self) -> "IncomingFile":
         return self
@@ -226,6 +238,6 @@ class IncomingFile:
             return
         with contextlib.suppress(*FAILURES):
             if self._may_be_stored:
-                await asyncio.to_thread(self.store.remove_incoming, self._studio_id, self.name)
+                await in_thread(self.store.remove_incoming, self._studio_id, self.name)
             else:
                 self.store.incoming(self._studio_id, self.name).unlink(missing_ok=True)

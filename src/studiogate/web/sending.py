@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 
+from studiogate.storage.upload_store import in_thread
 from studiogate.web.request import Request, Send
 from studiogate.web.response import Answer, Header, OpenFile
 
@@ -69,7 +70,7 @@ async def _send_file(request: Request, file: OpenFile, headers: Sequence[Header]
         await send({"type": "http.response.start", "status": 200, "headers": [*headers, length]})
         left = 0 if request.method == "HEAD" else file.size
         while left:
-            piece = await asyncio.to_thread(file.stream.read, min(PIECE, left))
+            piece = await in_thread(file.stream.read, min(PIECE, left))
             if not piece:
                 raise OSError("the file is shorter than its row says")
             left -= len(piece)

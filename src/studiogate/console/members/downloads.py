@@ -4,7 +4,6 @@ Visitors upload what they like, so a file is always an attachment with a type th
 who took one, so taking it is an action with a form: browsers fetch links in advance, and other sites can name them.
 """
 
-import asyncio
 from tempfile import TemporaryFile
 from uuid import UUID
 
@@ -20,7 +19,7 @@ from studiogate.storage import member_profile
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
 from studiogate.storage.person_export import Person
-from studiogate.storage.upload_store import UploadStore
+from studiogate.storage.upload_store import UploadStore, in_thread
 from studiogate.web.response import Answer, Header, OpenFile
 
 BINARY: Header = (b"content-type", b"application/octet-stream")
@@ -40,7 +39,7 @@ async def export(request: ConsoleRequest, member: Row) -> Answer:
     if isinstance(person, Refusal):
         return request.refused(person, address(member["id"], "export"))
     folder = request.runtime.uploads
-    archive = await asyncio.to_thread(_archive, person, folder, request.access.studio_id)
+    archive = await in_thread(_archive, person, folder, request.access.studio_id)
     return attachment(archive, ZIP, f"member-{member['id']}.zip")
 
 
@@ -79,7 +78,7 @@ async def sent_file(request: ConsoleRequest, form_id: UUID, submission_id: UUID,
     if isinstance(taken, Refusal):
         return request.refused(taken, back)
     reading = (request.access.studio_id, stored.stored_name, stored.place)
-    opened = await asyncio.to_thread(request.runtime.uploads.open_or_refuse, *reading)
+    opened = await in_thread(request.runtime.uploads.open_or_refuse, *reading)
     if isinstance(opened, Refusal):
         return request.error(opened)
     return attachment(OpenFile(opened.stream, stored.size), BINARY, stored.filename)

@@ -15,7 +15,7 @@ from studiogate.settings import Settings
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit
 from studiogate.storage.forms import uploads as storage
-from studiogate.storage.upload_store import IncomingFile, UploadStore
+from studiogate.storage.upload_store import IncomingFile, UploadStore, in_thread
 
 DISK_IS_FULL = Refusal(Code.STORAGE_UNAVAILABLE)
 FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
@@ -59,7 +59,7 @@ async def judge(form: FormForUpload, field_key: str, filename: str, file: Incomi
         return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": size_limit(field)}, "file")
     if file.size == 0:
         return faulty(Fault(FILE, "empty_file", "The file is empty"))
-    await asyncio.to_thread(file.finish)
+    await in_thread(file.finish)
     content = await asyncio.to_thread(examine, file.stream, file.size)
     if content.fault is not None:
         return faulty(Fault(FILE, "file_content", "The file " + content.fault))
@@ -94,7 +94,7 @@ async def discard(database: Database, access: Access, folder: UploadStore, ids: 
     async with database.transaction() as connection:
         names = await storage.discard_uploads(connection, access, ids)
     for name in names:
-        await asyncio.to_thread(folder.remove, access.studio_id, name)
+        await in_thread(folder.remove, access.studio_id, name)
 
 
 async def record_from_page(

@@ -3,7 +3,6 @@
 One transaction. Events, remembered answers and audit entries are redacted last, those of the erasure itself included.
 Files leave the disk after the commit: ``remove_files`` does it at once, and housekeeping whatever a crash left."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,7 +28,7 @@ from studiogate.storage.audit import Subject
 from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.people import PersonRows
-from studiogate.storage.upload_store import FAILURES, UploadStore
+from studiogate.storage.upload_store import FAILURES, UploadStore, in_thread
 
 log = structlog.get_logger()
 
@@ -133,7 +132,7 @@ async def remove_from_disk(access: Access, folder: UploadStore, names: Sequence[
     """Remove those of the files that are here, and return their names."""
     gone = []
     for name in names:
-        if await asyncio.to_thread(folder.has, access.studio_id, name):
-            await asyncio.to_thread(folder.remove, access.studio_id, name)
+        if await in_thread(folder.has, access.studio_id, name):
+            await in_thread(folder.remove, access.studio_id, name)
             gone.append(name)
     return gone

@@ -19,7 +19,7 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
-from studiogate.storage.upload_store import FAILURES, UploadStore
+from studiogate.storage.upload_store import FAILURES, UploadStore, in_thread
 
 
 async def upload(
@@ -32,12 +32,12 @@ async def upload(
     picture = await asyncio.to_thread(read_picture, content, SIZES[subject.kind])
     if isinstance(picture, PictureFault):
         return refused(fault("picture", picture.reason))
-    await asyncio.to_thread(folder.receive, access.studio_id, picture.name, BytesIO(picture.content))
+    await in_thread(folder.receive, access.studio_id, picture.name, BytesIO(picture.content))
     saved = await change(connection, access, subject, picture.name, folder.place)
     if isinstance(saved, Refusal):
         return saved
     with suppress(*FAILURES):  # Readers find it where it is, and housekeeping moves it later.
-        await asyncio.to_thread(folder.keep, access.studio_id, picture.name)
+        await in_thread(folder.keep, access.studio_id, picture.name)
     return picture_path(access.studio_id, picture.name)
 
 

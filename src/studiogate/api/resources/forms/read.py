@@ -1,6 +1,5 @@
 """GET /forms and the paths below it: submissions, and their files as attachments."""
 
-import asyncio
 import re
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -33,6 +32,7 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage.forms import save as storage
 from studiogate.storage.forms import uploads
+from studiogate.storage.upload_store import in_thread
 from studiogate.web.response import Answer, OpenFile
 
 Reader = Annotated[Caller, needs(Scope.FORMS_READ)]
@@ -257,7 +257,7 @@ async def read_file(caller: SubmissionReader, form_id: PathId, submission_id: Pa
     if stored is None:
         return caller.refuse(Refusal(Code.NOT_FOUND))
     ids = (caller.access.studio_id, stored.stored_name, stored.place)
-    opened = await asyncio.to_thread(caller.runtime.uploads.open_or_refuse, *ids)
+    opened = await in_thread(caller.runtime.uploads.open_or_refuse, *ids)
     if isinstance(opened, Refusal):
         return refused(opened, caller.request_id)
     # As RFC 6266 has it: the name in ASCII for old clients, in UTF-8 for all others; never inline.
