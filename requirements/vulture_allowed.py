@@ -106,6 +106,8 @@ returned_as
 _.excerpt
 
 # What templates of the console read.
+_.badges
+_.marked_at
 _.terms
 _.ACTORS
 _.key_state

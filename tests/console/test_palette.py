@@ -39,8 +39,9 @@ EVERYDAY = {
     "invite": "Invite a colleague", "hire": "Invite a colleague", "permissions": "Staff", "who changed": "Audit log",
     "report": "Insights", "revenue": "Insights", "csv": "Import a file", "password": "Your account",
     "dark": "Your account", "2fa": "Your account", "trial": "Leads", "enquiry": "Leads", "survey": "New form",
-    "sell": "Members", "merge": "Members", "erase": "Members", "suspend": "Members", "money": "Sales", "owes": "Open fees",
-    "opening hours": "Closures", "time format": "Studio", "log out": "Your account", "sign out": "Your account",
+    "sell": "Members", "merge": "Members", "erase": "Members", "suspend": "Members", "money": "Sales",
+    "owes": "Open fees", "opening hours": "Closures", "time format": "Studio", "log out": "Your account",
+    "sign out": "Your account",
 }  # fmt: skip
 
 

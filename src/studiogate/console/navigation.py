@@ -46,14 +46,18 @@ class Entry(NamedTuple):
 
 P, G = Permission, Group
 MENU: Sequence[Entry] = (
-    Entry("Today", "/today", P.SCHEDULE_READ, "front desk check-in roster walk-in attendance no-show birthday", "today"),
+    Entry("Today", "/today", P.SCHEDULE_READ, "front desk check-in roster walk-in attendance no-show", "today"),
     Entry("Schedule", "/schedule", P.SCHEDULE_READ, "calendar week timetable classes sub substitute cover", "calendar"),
     Entry(
-        "Members", "/members", P.MEMBERS, "people customers clients credits sell book freeze pause suspend note merge erase gdpr export csv", "people"
+        "Members",
+        "/members",
+        P.MEMBERS,
+        "people customers clients credits sell book freeze pause suspend note merge erase gdpr export csv",
+        "people",
     ),
     Entry("Leads", "/leads", P.LEADS, "prospects enquiry inquiry pipeline trial", "leads"),
     Entry("Forms", "/forms", P.SUBMISSIONS, "waiver signatures questions builder survey qr code link", "form"),
-    Entry("Sales", "/sales", P.SALES, "purchases payments money fees till cash refund receipts orders renewals", "card"),
+    Entry("Sales", "/sales", P.SALES, "purchases payments money fees till cash refund receipts renewals", "card"),
     Entry("Insights", "/insights", P.STUDIO, "reports figures statistics analytics attendance revenue", "chart"),
     Entry("Settings", "/settings", P.STUDIO, "set up options configuration preferences", "settings"),
 )

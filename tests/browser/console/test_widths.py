@@ -147,10 +147,13 @@ def test_a_row_keeps_its_shape_in_every_state(browser: Browser, desk_site: Desk)
 
 
 # Where each row is, with its name, its lines, its warnings and its menu.
-SHAPES = """() => [...document.querySelectorAll('#roster :is(.seat, .seat-name, .seat-line, .badge, .more-link)')].map((each) => {
-    const { x, y, width, height } = each.getBoundingClientRect();
-    return [each.className.split(' ')[0], x, y, width, height].join(' ');
-})"""
+SHAPES = """() => {
+    const found = document.querySelectorAll('#roster :is(.seat, .seat-name, .seat-line, .badge, .more-link)');
+    return [...found].map((each) => {
+        const { x, y, width, height } = each.getBoundingClientRect();
+        return [each.className.split(' ')[0], x, y, width, height].join(' ');
+    });
+}"""
 
 LINES_OF_BUTTONS = """() => [...document.querySelectorAll('#roster .seat-actions')].map((each) =>
     new Set([...each.querySelectorAll('.button')].map((one) => one.offsetTop + one.offsetHeight / 2)).size)"""
