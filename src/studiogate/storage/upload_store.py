@@ -36,10 +36,10 @@ Result = TypeVar("Result")
 log = structlog.get_logger()
 
 
-async def in_thread(work: Callable[..., Result], *arguments: object) -> Result:
+def in_thread(work: Callable[..., Result], *arguments: object) -> "asyncio.Future[Result]":
     """Do what stores, reads or removes a file outside the event loop."""
     inside = partial(contextvars.copy_context().run, work, *arguments)
-    return await asyncio.get_running_loop().run_in_executor(FILE_THREADS, inside)
+    return asyncio.get_running_loop().run_in_executor(FILE_THREADS, inside)
 
 
 class FilesUnavailableError(Exception):
