@@ -87,6 +87,8 @@ async def test_filters_are_in_the_address(console: Console) -> None:
     await studio.new_membership(active, None)
     await named(console, "Sam", "Suspended", suspended=True)
     await studio.imported_booking(await studio.new_class(), active)
+    await studio.change("locations", studio.location, active=False)
+    assert "(deactivated)" in texts(await console.get("/console/members"))
     for query, found in {
         "status=paused": {"Pia Paused"},
         "status=suspended": {"Sam Suspended"},

@@ -5,6 +5,7 @@ by Helm itself.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,7 +18,10 @@ import yaml
 from requirements import audit
 from requirements.audit import Locked
 from studiogate.cli.main import PLACES
+from studiogate.server.postgres.programs import installation
 from studiogate.settings import PREFIX, Settings
+from studiogate.storage.db.service_role import NAME
+from tests.support.clusters import own_cluster
 from tests.support.generators import deployment_tools, node_generators, run
 
 __all__ = ["deployment_tools", "node_generators"]
@@ -47,6 +51,22 @@ def test_the_images_copy_what_the_build_context_lets_in() -> None:
 
 def test_the_compose_file_is_valid(node_generators: Path) -> None:
     run(node_generators / "dclint", DEPLOY / "compose.yaml", folder=ROOT)
+
+
+def test_the_services_role_owns_its_database_and_is_no_superuser() -> None:
+    """As in compose.yaml: the superuser and the database exist, and the script runs once."""
+    role, database, password = "studiogate_app", "studiogate", "it's"
+    with own_cluster() as cluster:
+        cluster.run("createdb", "-h", str(cluster.folder), "-U", NAME, database)
+        named = {"POSTGRES_USER": NAME, "POSTGRES_DB": database, "SERVICE_PASSWORD": password}
+        path = f"{installation() / 'bin'}:{os.environ['PATH']}"
+        script = ["sh", str(DEPLOY / "postgres" / "role.sh")]
+        subprocess.run(script, check=True, env={**named, "PATH": path, "PGHOST": str(cluster.folder)})
+        facts = f"""select r.rolsuper, r.rolcreatedb, d.datdba = r.oid from pg_roles r, pg_database d
+            where r.rolname = '{role}' and d.datname = '{database}'"""
+        asked = [installation() / "bin" / "psql", "-h", cluster.folder, "-U", NAME, "-d", database, "-Atc", facts]
+        assert subprocess.run(asked, check=True, capture_output=True, text=True).stdout == "f|t|t\n"
+    assert f"postgresql://{role}:CHANGE_ME@postgres/{database}\n" in (DEPLOY / "studiogate.env.example").read_text()
 
 
 def test_every_service_runs_a_command_that_exists() -> None:

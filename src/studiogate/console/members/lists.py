@@ -64,7 +64,7 @@ async def show_export(request: ConsoleRequest) -> Answer:
     if refusal := request.access.refusal_without_all_locations(Permission.MEMBERS):
         return request.error(refusal)
     filters = _filters(request, request.query.get("status"), request.query.get("location"))
-    places = [each.name for each in request.frame.locations if each.id == filters.location_id]
+    places = [each.label for each in request.frame.places if each.id == filters.location_id]
     return request.render("members/export_list.html", filters=filters, places=places, words=words)
 
 
@@ -99,7 +99,7 @@ def _line(member: Record, timezone: str) -> list[object]:
 def _filters(request: ConsoleRequest, status: str | None, location: str | None) -> MemberFilters:
     """Return the filters that a request names; a value that is none of ours does not filter."""
     place = as_id(location)
-    known = place is not None and any(each.id == place for each in request.frame.locations)
+    known = place is not None and any(each.id == place for each in request.frame.places)
     return MemberFilters(status if status in member_list.STATUSES else None, place if known else None)
 
 
@@ -115,7 +115,7 @@ def _show(request: ConsoleRequest, filters: MemberFilters, found: ListPage, text
             (name, label, _address(filters._replace(status=name)))
             for name, label in (("", "All"), *words.MEMBER_STATUS.items())
         ],
-        "places": request.frame.locations,
+        "places": request.frame.places,
         "words": words,
     }
     if request.is_fragment and request.http.method == "POST":

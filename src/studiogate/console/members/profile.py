@@ -93,7 +93,7 @@ async def history(request: ConsoleRequest, connection: Connection, member: Row) 
     """Show what staff changed about the member, as the audit log has it."""
     after = as_id(request.query.get("after"))
     lines = await storage.history_of(connection, request.access, member["id"], after, PAGE)
-    locations = {str(each.id): each.name for each in request.frame.locations}
+    locations = {str(each.id): each.label for each in request.frame.places}
     facts = StudioFacts(member["timezone"], member["currency"], locations)
     entries = [{**each, "changes": changes_of(each, facts)} for each in lines.rows]
     return {"section": "history", "entries": entries, "next": lines.next}
