@@ -56,7 +56,7 @@ def _mark(name: str, status: PurchaseStatus, form: Form | None = None) -> Action
     def text(done: Done) -> str:
         how = words.paid_by(done.given.get("paid_by"))
         marked = f"{words.PURCHASE[status][0]}{f' ({how})' if how else ''}"
-        return f"{words.product(done.row)} of {done.row['member']} is marked as {marked}."
+        return f"{done.row['member']}: {words.product(done.row)} is marked as {marked}."
 
     def undo(done: Done) -> UndoAction | None:
         was, here = PurchaseStatus(done.row["status"]), own_page(done.request.form.get("next")) or PATH
