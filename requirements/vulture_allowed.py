@@ -106,7 +106,6 @@ returned_as
 _.excerpt
 
 # What templates of the console read.
-_.badges
 _.marked_at
 _.terms
 _.ACTORS

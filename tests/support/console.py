@@ -102,5 +102,7 @@ async def console(studio: BookingStudio, people: People) -> AsyncIterator[Consol
     app = ConsoleApp(studio.api.app._runtime)
     anonymous = Console(app, studio, people, new_client(app))
     anonymous._clients.append(anonymous.client)
-    yield await anonymous.as_role(Role.OWNER)
+    owner = await anonymous.as_role(Role.OWNER)
+    await app._runtime.sequencer.settled()  # nothing that an earlier test has begun is under way
+    yield owner
     await anonymous.close()
