@@ -64,7 +64,8 @@ def test_the_services_role_owns_its_database_and_is_no_superuser() -> None:
         subprocess.run(script, check=True, env={**named, "PATH": path, "PGHOST": str(cluster.folder)})
         facts = f"""select r.rolsuper, r.rolcreatedb, d.datdba = r.oid from pg_roles r, pg_database d
             where r.rolname = '{role}' and d.datname = '{database}'"""
-        asked = [installation() / "bin" / "psql", "-h", cluster.folder, "-U", NAME, "-d", database, "-Atc", facts]
+        psql, folder = str(installation() / "bin" / "psql"), str(cluster.folder)
+        asked = [psql, "-h", folder, "-U", NAME, "-d", database, "-Atc", facts]
         assert subprocess.run(asked, check=True, capture_output=True, text=True).stdout == "f|t|t\n"
     assert f"postgresql://{role}:CHANGE_ME@postgres/{database}\n" in (DEPLOY / "studiogate.env.example").read_text()
 
