@@ -266,12 +266,13 @@ class HaCluster:
         raise AssertionError("the cluster has no primary")
 
     async def standbys(self) -> tuple[Node, Node]:
-        """Return the synchronous standby and the other one."""
-        members = await self.members()
-        role = {node: members[node.name]["role"] for node in self.nodes}
-        (sync,) = [node for node in self.nodes if role[node] == "sync_standby"]
-        (other,) = [node for node in self.nodes if role[node] == "replica"]
-        return sync, other
+        """Wait for a synchronous standby and another one, and return them: a fault may show only some time after it."""
+        while True:
+            await self.healthy()
+            members = await self.members()
+            by_role = {members[node.name]["role"]: node for node in self.nodes if node.name in members}
+            if {"sync_standby", "replica"} <= by_role.keys():
+                return by_role["sync_standby"], by_role["replica"]
 
     async def healthy(self) -> None:
         """Wait until there is a primary, a synchronous standby and another standby, and both stream."""
