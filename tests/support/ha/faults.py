@@ -81,12 +81,14 @@ async def primary_machine_hangs(deployment: Deployment) -> None:
 
 @fault
 async def primary_without_patroni(deployment: Deployment) -> None:
-    """Its PostgreSQL goes on, as a second primary whose writes no standby confirms. The second machine, which names all
-    nodes, stays with it until the deadline of its statements has passed; HAProxy ends the connections of the first."""
+    """Its PostgreSQL goes on, as a second primary whose writes no standby confirms in the end. The first machine has no
+    primary until Patroni names another one, because HAProxy asks Patroni. The second one, which names all nodes, stays
+    with the old primary until the deadline of its statements has passed."""
     cluster, since = deployment.cluster, time.monotonic()
     primary = await cluster.primary()
     primary.patroni.kill()
     await other_primary(cluster, primary)
+    deployment.api[0].excused.append((since, time.monotonic()))
     await deployment.progress()
     deployment.api[1].excused.append((since, time.monotonic()))
     primary.patroni.start()
