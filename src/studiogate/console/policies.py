@@ -156,7 +156,7 @@ LATE = {
     LateAction.FEE_AND_FORFEIT: "The credit and a fee",
 }
 WAITLIST = {
-    WaitlistMode.AUTO: "The first who waits gets a free seat",
+    WaitlistMode.AUTO: "The first waiting member gets a free seat",
     WaitlistMode.MANUAL: "Staff decide who gets a free seat",
     WaitlistMode.OFF: "No waitlist",
 }
@@ -194,7 +194,7 @@ RULES: Mapping[str, Rule] = {
         tuple((each.value, text) for each, text in WAITLIST.items()),
     ),
     "waitlist_capacity": Rule("Places on a waitlist", "number", _waits, empty="any number"),
-    "promotion_cutoff_minutes": Rule("Seats are kept for who waits until", "minutes", _promotion),
+    "promotion_cutoff_minutes": Rule("Seats are kept for waiting members until", "minutes", _promotion),
     "check_in_stop": Rule(
         "What stops a check-in", "choice",
         lambda p, _: f"At the desk, {STOP[p.check_in_stop]} stops a check-in" + (
