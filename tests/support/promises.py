@@ -281,7 +281,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "A database cluster may fail over, hang, or lose machines, its coordination or its connections: no "
             "acknowledged write is lost or doubled, no process has to be restarted, and writes are acknowledged within "
-            "3 s after the database accepts them.",
+            "3 s after the cluster has a primary.",
             (CLUSTER + "test_faults_of_a_cluster", "storage/test_deadlines.py::test_a_server_that_hangs_is_left"),
         ),
         Promise(
