@@ -16,11 +16,10 @@ from studiogate.storage.db.pool import Connection, Record
 class OperatorList(NamedTuple):
     """``columns`` maps displayed names to SQL; ``filters`` maps names to conditions, with {} for the parameter."""
 
-    kind: str
     columns: Mapping[str, str]
     source: str
     order: str
-    filters: Mapping[str, str] = {}
+    filters: Mapping[str, str]
 
 
 TIMEZONE = "(select s.timezone from studios s where s.studio_id = t.studio_id)"
@@ -58,109 +57,88 @@ SHOWN = {
 }
 
 
-def _columns(names: str, **otherwise: str) -> dict[str, str]:
-    """Return the SQL of columns by their names, which are the row's own unless ``SHOWN`` or ``otherwise`` say more."""
+def _list(columns: str, source: str, order: str, filters: Mapping[str, str] = {}, **otherwise: str) -> OperatorList:
+    """Return a list by the names of its columns after the id, which are the row's own unless ``SHOWN`` or ``otherwise``
+    say more."""
     stated = SHOWN | otherwise
-    return {name: stated.get(name, f't."{name}"') for name in ("id", *names.split())}
+    named = {name: stated.get(name, f't."{name}"') for name in ("id", *columns.split())}
+    return OperatorList(named, source, order, filters)
 
 
 LISTS = {
-    each.kind: each
-    for each in (
-        OperatorList("location", _columns("name city active"), "locations t", "t.name, t.id"),
-        OperatorList("room", _columns("name location capacity active"), "rooms t", "t.name, t.id"),
-        OperatorList(
-            "spot",
-            _columns("label room room_id"),
-            "room_spots t",
-            "t.room_id, t.label, t.id",
-            {"room": "t.room_id = {}::uuid"},
-        ),
-        OperatorList("class_type", _columns("name active"), "class_types t", "t.name, t.id"),
-        OperatorList("instructor", _columns("name active"), "instructors t", "t.name, t.id"),
-        OperatorList(
-            "class",
-            _columns("title start_time location status booked capacity waiting"),
-            "classes t",
-            "t.start_time, t.id",
-            {"date": ON_DATE, "start": "t.start_time >= {}::timestamptz"},
-        ),
-        OperatorList(
-            "series",
-            _columns("title location weekdays at minutes every_weeks from until"),
-            "class_series t",
-            "t.last_date is not null, t.title, t.id",
-        ),
-        OperatorList("closure", _columns("location from until mode reason"), "closures t", "t.first_date desc, t.id"),
-        OperatorList(
-            "member",
-            _columns("name email phone suspended"),
-            "members t",
-            "t.last_name, t.first_name, t.id",
-            {"text": LIKE_PERSON},
-        ),
-        OperatorList(
-            "booking",
-            _columns("member class start_time status"),
-            "bookings t",
-            "t.start_time desc, t.id",
-            {**OF_CLASS, **OF_MEMBER, "date": ON_DATE},
-        ),
-        OperatorList(
-            "waitlist",
-            _columns(
-                "position member class start_time status",
-                start_time="(select c.start_time from classes c where c.studio_id = t.studio_id and c.id = t.class_id)",
-            ),
-            "waitlist_entries t",
-            "t.created_at desc, t.id",
-            {**OF_CLASS, **OF_MEMBER},
-        ),
-        OperatorList(
-            "membership",
-            _columns("member product status credits period_end"),
-            "memberships t",
-            "t.started_at desc nulls last, t.id",
-            OF_MEMBER,
-        ),
-        OperatorList(
-            "purchase",
-            _columns("member product amount currency status paid_by created_at", product="t.product_key"),
-            "purchases t",
-            "t.created_at desc, t.id",
-            OF_MEMBER,
-        ),
-        OperatorList(
-            "fee",
-            _columns("member fee amount currency status created_at"),
-            "(select * from purchases where product_type = 'fee') t",
-            "t.created_at desc, t.id",
-            OF_MEMBER,
-        ),
-        OperatorList(
-            "price",
-            _columns("product amount currency interval default active", amount="t.amount"),
-            "prices t",
-            't.active desc, t."default" desc, t.created_at, t.id',
-            {"product": "t.product_id = {}::uuid"},
-        ),
-        OperatorList(
-            "lead",
-            _columns("name email status created_at", name="btrim(t.first_name || ' ' || t.last_name)"),
-            "leads t",
-            "t.created_at desc, t.id",
-            {"text": LIKE_PERSON},
-        ),
-        OperatorList("form", _columns("title slug status version"), "forms t", "t.title, t.id"),
-        OperatorList(
-            "submission",
-            _columns("form name email status created_at", name="t.submitter_name", email="t.submitter_email"),
-            "form_submissions t",
-            "t.created_at desc, t.id",
-            {"form": "t.form_id = {}::uuid", **OF_MEMBER},
-        ),
-        OperatorList("product", _columns("name key type active"), "products t", "t.name, t.id"),
-    )
+    "location": _list("name city active", "locations t", "t.name, t.id"),
+    "room": _list("name location capacity active", "rooms t", "t.name, t.id"),
+    "spot": _list("label room room_id", "room_spots t", "t.room_id, t.label, t.id", {"room": "t.room_id = {}::uuid"}),
+    "class_type": _list("name active", "class_types t", "t.name, t.id"),
+    "instructor": _list("name active", "instructors t", "t.name, t.id"),
+    "class": _list(
+        "title start_time location status booked capacity waiting",
+        "classes t",
+        "t.start_time, t.id",
+        {"date": ON_DATE, "start": "t.start_time >= {}::timestamptz"},
+    ),
+    "series": _list(
+        "title location weekdays at minutes every_weeks from until",
+        "class_series t",
+        "t.last_date is not null, t.title, t.id",
+    ),
+    "closure": _list("location from until mode reason", "closures t", "t.first_date desc, t.id"),
+    "member": _list(
+        "name email phone suspended", "members t", "t.last_name, t.first_name, t.id", {"text": LIKE_PERSON}
+    ),
+    "booking": _list(
+        "member class start_time status",
+        "bookings t",
+        "t.start_time desc, t.id",
+        {**OF_CLASS, **OF_MEMBER, "date": ON_DATE},
+    ),
+    "waitlist": _list(
+        "position member class start_time status",
+        "waitlist_entries t",
+        "t.created_at desc, t.id",
+        {**OF_CLASS, **OF_MEMBER},
+        start_time="(select c.start_time from classes c where c.studio_id = t.studio_id and c.id = t.class_id)",
+    ),
+    "membership": _list(
+        "member product status credits period_end", "memberships t", "t.started_at desc nulls last, t.id", OF_MEMBER
+    ),
+    "purchase": _list(
+        "member product amount currency status paid_by created_at",
+        "purchases t",
+        "t.created_at desc, t.id",
+        OF_MEMBER,
+        product="t.product_key",
+    ),
+    "fee": _list(
+        "member fee amount currency status created_at",
+        "(select * from purchases where product_type = 'fee') t",
+        "t.created_at desc, t.id",
+        OF_MEMBER,
+    ),
+    "price": _list(
+        "product amount currency interval default active",
+        "prices t",
+        't.active desc, t."default" desc, t.created_at, t.id',
+        {"product": "t.product_id = {}::uuid"},
+        amount="t.amount",
+    ),
+    "lead": _list(
+        "name email status created_at",
+        "leads t",
+        "t.created_at desc, t.id",
+        {"text": LIKE_PERSON},
+        name="btrim(t.first_name || ' ' || t.last_name)",
+    ),
+    "form": _list("title slug status version", "forms t", "t.title, t.id"),
+    "submission": _list(
+        "form name email status created_at",
+        "form_submissions t",
+        "t.created_at desc, t.id",
+        {"form": "t.form_id = {}::uuid", **OF_MEMBER},
+        name="t.submitter_name",
+        email="t.submitter_email",
+    ),
+    "product": _list("name key type active", "products t", "t.name, t.id"),
 }
 
 OWNERS = {
