@@ -2,10 +2,14 @@
 
 An attempt is counted when its outcome is recorded, not when the mail is claimed: a worker may claim more mails than it
 gets to before its lease ends.
+
+A mail with a signed link to a form names the member and the form, but no address and no token: the address is read and
+the link is signed when the mail is sent, so nothing of an erased member, and no key to a form, is left in the queue.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +46,17 @@ CLAIM = f"""{claimed("submission_id")}
     join form_submissions n on n.studio_id = $1 and n.id = c.submission_id
     join forms f on f.studio_id = $1 and f.id = n.form_id
     join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
+    join studios s on s.studio_id = $1
+    join studio_secrets k on k.studio_id = $1"""
+
+CLAIM_LINKS = f"""{claimed("form_id")}
+    select c.id, c.attempts, c.form_id, c.member_id, c.expires_at, p.email, p.first_name, f.title as form_title,
+           f.slug as form_slug, f.status as form_status, f.settings::text as settings, s.name as studio,
+           s.slug as studio_slug, s.timezone, s.hour_cycle, s.date_order, s.country, k.link_secret,
+           clock_timestamp() as now
+    from claimed c
+    join members p on p.studio_id = $1 and p.id = c.member_id
+    join forms f on f.studio_id = $1 and f.id = c.form_id
     join studios s on s.studio_id = $1
     join studio_secrets k on k.studio_id = $1"""
 
@@ -83,6 +98,29 @@ async def lock_and_count_confirmations(connection: Connection, access: Access, r
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
     """Claim due mails about submissions until the lease ends; return them with everything that their text needs."""
     return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
+
+
+async def queue_link(
+    connection: Connection, access: Access, form_id: UUID, member_id: UUID, expires_at: datetime
+) -> None:
+    statement = """
+        insert into mails (studio_id, id, kind, form_id, member_id, expires_at)
+        values ($1, $2, 'form_link', $3, $4, $5)"""
+    await connection.execute(statement, access.studio_id, new_id(), form_id, member_id, expires_at)
+
+
+async def count_links_within_the_hour(connection: Connection, access: Access, member_id: UUID) -> int:
+    """Return how many links were queued for the member within the last hour. The member must be locked."""
+    statement = """
+        select count(*) from mails
+        where studio_id = $1 and member_id = $2 and kind = 'form_link'
+          and created_at > clock_timestamp() - interval '1 hour'"""
+    return int(await connection.fetchval(statement, access.studio_id, member_id))
+
+
+async def claim_links(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
+    """Claim due mails with a link to a form until the lease ends; return them with everything that they need."""
+    return [dict(row) for row in await connection.fetch(CLAIM_LINKS, access.studio_id, at_most, lease_seconds)]
 
 
 async def mark_sent(connection: Connection, access: Access, mail_id: UUID) -> None:

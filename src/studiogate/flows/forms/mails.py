@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from studiogate.domain.access import operator_access, system_access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.settings import read_settings
 from studiogate.domain.forms.signed_links import (
     Delivery,
     Link,
@@ -29,7 +30,6 @@ from studiogate.domain.time_format import TimeFormat, time_format_of
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Mailbox, MailContent, rendered
 from studiogate.storage import mails
 from studiogate.storage.db.pool import Database
-from studiogate.storage.forms import link_mails as storage
 from studiogate.templating import templates_in
 
 VERIFICATION_LIFE = timedelta(days=7)
@@ -119,26 +119,27 @@ async def claim_links(database: Database, studio_id: UUID, at_most: int, links: 
     """Claim mails with a link that are due. Those whose link would not open the form any more are dropped."""
     access, claimed = system_access(studio_id), []
     async with database.transaction() as connection:
-        for due in await storage.claim(connection, access, at_most, LEASE_SECONDS):
-            problem = problem_of(Delivery(due.email, due.form_status, due.settings, due.expires_at, due.now))
+        for due in await mails.claim_links(connection, access, at_most, LEASE_SECONDS):
+            settings = read_settings(json.loads(due["settings"]))
+            problem = problem_of(Delivery(due["email"], due["form_status"], settings, due["expires_at"], due["now"]))
             if problem is not None:
-                await mails.mark_failed(connection, access, due.id, None, problem)
+                await mails.mark_failed(connection, access, due["id"], None, problem)
             else:
                 content = partial(_link_content, studio_id, due, links)
-                claimed.append(ClaimedMail(studio_id, due.id, due.attempts, content))
+                claimed.append(ClaimedMail(studio_id, due["id"], due["attempts"], content))
     return claimed
 
 
-def _link_content(studio_id: UUID, due: storage.DueLink, links: Links) -> MailContent:
-    secret = open_link_secret(links.sealer, studio_id, due.link_secret)
-    token = make_link(secret, due.form_id, Link(due.member_id, due.expires_at))
+def _link_content(studio_id: UUID, due: Mapping[str, Any], links: Links) -> MailContent:
+    secret = open_link_secret(links.sealer, studio_id, due["link_secret"])
+    token = make_link(secret, due["form_id"], Link(due["member_id"], due["expires_at"]))
     mail = {
-        "studio": due.studio,
-        "form_title": due.form_title,
-        "first_name": due.first_name,
-        "url": links.origin + link_path(due.studio_slug, due.form_slug, token),
+        "studio": due["studio"],
+        "form_title": due["form_title"],
+        "first_name": due["first_name"],
+        "url": links.origin + link_path(due["studio_slug"], due["form_slug"], token),
     }
-    written = time_format_of(due.hour_cycle, due.date_order, due.country)
-    values = {"mail": mail, "expires_at": _local(due.expires_at, due.timezone, written)}
+    written = time_format_of(due["hour_cycle"], due["date_order"], due["country"])
+    values = {"mail": mail, "expires_at": _local(due["expires_at"], due["timezone"], written)}
     text, html = rendered(_TEMPLATES, "form_link", values)
-    return MailContent(due.studio, due.email or "", f"{due.studio}: {due.form_title}", text, html)
+    return MailContent(due["studio"], due["email"] or "", f"{due['studio']}: {due['form_title']}", text, html)

@@ -19,9 +19,9 @@ from studiogate.flows.changes import audited, record, record_creation, recorded
 from studiogate.flows.forms import save, submit
 from studiogate.flows.members.create import locked_member
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.storage import audit
+from studiogate.storage import audit, mails
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.forms import hosted, link_mails, uploads
+from studiogate.storage.forms import hosted, uploads
 from studiogate.storage.forms import save as storage
 from studiogate.storage.forms import submit as submissions
 
@@ -114,10 +114,10 @@ async def send_link(connection: Connection, access: Access, wanted: FormLinkToSe
         return NOT_FOUND
     email, expires_at = member.profile["email"], member.now + wanted.life
     against = await submit.reason_against(connection, access, form, email)
-    queued = await link_mails.count_within_the_hour(connection, access, member.id)
+    queued = await mails.count_links_within_the_hour(connection, access, member.id)
     if refusal := queue_refusal(email, against, queued):
         return refusal
-    await link_mails.queue(connection, access, form.id, member.id, expires_at)
+    await mails.queue_link(connection, access, form.id, member.id, expires_at)
     await _record_link(connection, access, "form.send_link", member.id, form.id)
     return QueuedLink(masked_email(email or ""), expires_at)
 
