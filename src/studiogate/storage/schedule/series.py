@@ -12,25 +12,13 @@ from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import new_id
 
 # What the classes of a series have in common.
-_COLUMNS = (
-    "title",
-    "description",
-    "class_type_id",
-    "location_id",
-    "room_id",
-    "instructor_id",
-    "capacity",
-    "allow_waitlist",
-    "spot_selection_mode",
-    "visible",
-    "policy",
-)
-SHARED = ", ".join(_COLUMNS)
+SHARED = """title, description, class_type_id, location_id, room_id, instructor_id, capacity, allow_waitlist,
+    spot_selection_mode, visible, policy"""
 
 
 def shared_of(alias: str) -> str:
     """Return the same columns of one table of a statement."""
-    return ", ".join(f"{alias}.{name}" for name in _COLUMNS)
+    return ", ".join(f"{alias}.{name.strip()}" for name in SHARED.split(","))
 
 
 OF_SERIES = shared_of("s")
@@ -112,11 +100,6 @@ SPLIT = f"""
 DUE = """
     s.generated_until is null or s.generated_until < least(
         s.last_date, (clock_timestamp() at time zone l.timezone)::date + 7 * studio.schedule_weeks_ahead)"""
-DUE_SERIES = f"""
-    select distinct s.studio_id from class_series s
-    join locations l on l.studio_id = s.studio_id and l.id = s.location_id
-    join studios studio on studio.studio_id = s.studio_id
-    where {DUE}"""
 DUE_SERIES = f"""
     select s.id from class_series s
     join locations l on l.studio_id = $1 and l.id = s.location_id
