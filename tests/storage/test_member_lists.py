@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.storage import member_list, member_profile, member_search, person_merge
+from studiogate.storage import member_list, member_profile, member_search, members, person_merge
 from studiogate.storage.member_list import MemberFilters
 from studiogate.storage.paging import ListPage
 from tests.support import large_studio
@@ -126,7 +126,7 @@ async def test_a_profile(large: LargeStudio) -> None:
     for after in (None, member):
         await member_profile.submissions_of(recorder, access, member, after, LIMIT)
         await member_profile.history_of(recorder, access, member, after, LIMIT)
-    await member_profile.merged_into(recorder, access, member)
+    await members.merged_into(recorder, access, member)
     assert (await person_merge.counts(recorder, access, member, "a@example.com"))["bookings"] > 0
     await person_merge.shared_classes(recorder, access, member, held[0]["id"])
     assert large.faults() == []

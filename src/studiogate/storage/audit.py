@@ -9,6 +9,7 @@ from studiogate.domain.access import Access, Actor
 from studiogate.domain.audit import changed_fields
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement, new_id
+from studiogate.storage.paging import comes_after
 
 # The table of each kind of subject; its rows are compared before and after a change.
 TABLES: Mapping[str, str] = {
@@ -164,12 +165,11 @@ async def list_entries(
     connection: Connection, access: Access, subject_id: UUID | None, before: UUID | None, limit: int
 ) -> list[Record]:
     """Return the newest entries, of one subject or of all; ``before`` is the last entry of the previous page."""
-    statement = """
+    statement = f"""
         select id, occurred_at, channel, actor_name, address, action, subject_type, subject_id,
                changes::text as changes, reason
-        from audit_log
+        from audit_log a
         where studio_id = $1 and ($2::uuid is null or subject_id = $2)
-          and ($3::uuid is null or (occurred_at, id) < (
-               select b.occurred_at, b.id from audit_log b where b.studio_id = $1 and b.id = $3))
+          and ($3::uuid is null or {comes_after("audit_log", "a", "$3", "occurred_at")})
         order by occurred_at desc, id desc limit $4"""
     return await connection.fetch(statement, access.studio_id, subject_id, before, limit)

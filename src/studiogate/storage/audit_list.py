@@ -13,6 +13,7 @@ from studiogate.domain.access import Access
 from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement
+from studiogate.storage.paging import comes_after
 
 SCANNED = 10_000
 
@@ -50,7 +51,13 @@ NAMED = {
 ABOUT = " ".join(
     f"when '{kind}' then ({name} where studio_id = :studio_id and id = a.subject_id)" for kind, name in NAMED.items()
 )
-# {0}: a condition on the row that the entries are about.
+# The entries that a page reads. {0}: a condition on the row that they are about.
+_READ = f"""
+    from audit_log l
+    where l.studio_id = :studio_id and {{0}} (:since::timestamptz is null or l.occurred_at >= :since)
+      and (:until::timestamptz is null or l.occurred_at < :until)
+      and (:after::uuid is null or {comes_after("audit_log", "l", ":after", "occurred_at", ":studio_id")})
+    order by l.occurred_at desc, l.id desc"""
 _LIST = f"""
     select a.id, a.occurred_at, a.channel, a.action, a.subject_type, a.subject_id, a.changes::text as changes, a.reason,
            a.address, null::text as currency,
@@ -61,36 +68,30 @@ _LIST = f"""
            case a.subject_type {ABOUT}
                when 'staff_role' then (select email from staff_accounts where id = a.subject_id)
                when 'staff_account' then (select email from staff_accounts where id = a.subject_id) end as about
-    from (
-        select * from audit_log l
-        where l.studio_id = :studio_id and {{0}} (:since::timestamptz is null or l.occurred_at >= :since)
-          and (:until::timestamptz is null or l.occurred_at < :until)
-          and (:after::uuid is null or (l.occurred_at, l.id) < (
-               select b.occurred_at, b.id from audit_log b where b.studio_id = :studio_id and b.id = :after))
-        order by l.occurred_at desc, l.id desc limit :scanned) a
+    from (select * {_READ} limit :scanned) a
     left join staff_accounts p on p.id = a.account_id
     where (:account_id::uuid is null or a.account_id = :account_id) and (:channel::text is null or a.channel = :channel)
       and (:kind::text is null or a.subject_type = :kind)
     order by a.occurred_at desc, a.id desc limit :wanted"""
 LIST = Statement(_LIST.format(""))
 LIST_OF_ROW = Statement(_LIST.format("l.subject_id = :subject_id and"))
-# The last entry that a page has read: $1 studio, $2 the entry before, $3 since, $4 until, $5 how many are read.
-LAST_READ = """
-    select l.id from audit_log l
-    where l.studio_id = $1 and ($3::timestamptz is null or l.occurred_at >= $3)
-      and ($4::timestamptz is null or l.occurred_at < $4)
-      and ($2::uuid is null or (l.occurred_at, l.id) < (
-           select b.occurred_at, b.id from audit_log b where b.studio_id = $1 and b.id = $2))
-    order by l.occurred_at desc, l.id desc offset $5 - 1 limit 1"""
+# The last entry that a page has read.
+LAST_READ = Statement(f"select l.id {_READ.format('')} offset :scanned - 1 limit 1")
 
 
 async def list_entries(
     connection: Connection, access: Access, filters: AuditFilters, after: UUID | None, limit: int
 ) -> AuditPage:
     """Return the newest entries that fit the filters; ``after`` is the last one of the page before."""
-    where = (access.studio_id, after, filters.since, filters.until, SCANNED)
+    read = {
+        "studio_id": access.studio_id,
+        "after": after,
+        "since": filters.since,
+        "until": filters.until,
+        "scanned": SCANNED,
+    }
     values = {
-        **dict(zip(("studio_id", "after", "since", "until", "scanned"), where, strict=True)),
+        **read,
         "account_id": filters.account_id,
         "channel": filters.channel,
         "kind": filters.kind,
@@ -101,7 +102,7 @@ async def list_entries(
     else:
         found = await LIST.rows(connection, **values)
     if len(found) > limit:
-        return AuditPage(list(found[:limit]), found[limit - 1]["id"])
+        return AuditPage(found[:limit], found[limit - 1]["id"])
     # Entries about one row are few: all of them were read.
-    last = None if filters.subject_id else await connection.fetchval(LAST_READ, *where)
-    return AuditPage(list(found), last)
+    last = [] if filters.subject_id else await LAST_READ.rows(connection, **read)
+    return AuditPage(found, last[0]["id"] if last else None)

@@ -9,7 +9,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.keys import Credential, Secret, credential_access
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.paging import ListPage, comes_after, list_page
 
 CHANGEABLE = ("name", "scopes", "location_ids", "expires_at", "rate_limit")
 SHOWN = """
@@ -98,8 +98,7 @@ async def list_keys(
 ) -> ListPage:
     """Return the keys of a studio, newest first: those that are revoked, or the others."""
     statement = f"""{OF_STUDIO} and (c.revoked_at is not null) = $2
-          and ($3::text is null or (c.created_at, c.id) < (
-               select b.created_at, b.id from credentials b where b.studio_id = $1 and b.id = $3))
+          and ($3::text is null or {comes_after("credentials", "c", "$3")})
         order by c.created_at desc, c.id desc limit $4"""
     return list_page(await connection.fetch(statement, access.studio_id, revoked, after, limit + 1), limit)
 

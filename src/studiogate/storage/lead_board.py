@@ -7,7 +7,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.leads import LeadStatus
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.paging import ListPage, comes_after, list_page
 
 MAX_SOURCES = 20
 
@@ -23,13 +23,12 @@ _ROWS = """
     select l.* from leads l where l.studio_id = $1 and l.status = $4::text {} {}
     order by l.created_at desc, l.id desc limit $2"""
 _KINDS = {"": "", "source": "and coalesce(l.source, '') = $3::text", "form": f"and l.{_FORM} = $3::text"}
-_BEYOND = """
-    and (l.created_at, l.id) < (select c.created_at, c.id from leads c where c.studio_id = $1 and c.id = $5::uuid)"""
+_BEYOND = f"and {comes_after('leads', 'l', '$5::uuid')}"
 _GIVEN = "{} and num_nonnulls($3::text, $5::uuid) >= 0"
 PAGES = {
-    (kind, beyond): _CARD.format(_ROWS.format(condition, _GIVEN.format(_BEYOND if beyond else "and true")))
+    (kind, later): _CARD.format(_ROWS.format(condition, _GIVEN.format(_BEYOND if later else "and true")))
     for kind, condition in _KINDS.items()
-    for beyond in (False, True)
+    for later in (False, True)
 }
 COUNTS = {
     kind: f"""

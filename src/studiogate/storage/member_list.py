@@ -11,22 +11,30 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.paging import ListPage, comes_after, list_page
 from studiogate.storage.status_lists import SEAT_HOLDING, STATUS_DISPLAY_ORDER
 
 SUSPENDED = "suspended"
 STATUSES = (MembershipStatus.ACTIVE.value, MembershipStatus.PAUSED.value, MembershipStatus.PAST_DUE.value, SUSPENDED)
 SCANNED = 300
 
+
+def visits(locations: str) -> str:
+    """Return the part of a query after its columns for the visits b of member m at the permitted locations, which a
+    placeholder gives (null: all of them)."""
+    return f"""
+    from bookings b
+    where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
+      and b.status = 'checked_in' and b.start_time <= now()
+      and ({locations}::uuid[] is null or b.location_id = any({locations}::uuid[]))"""
+
+
 # One row per member: the membership that tells most about them, and their last visit at a permitted location. $1 is the
 # studio, {} the parameter with the permitted locations (null: all of them).
 COLUMNS = f"""
     m.id, m.name, m.email, m.phone, m.suspended, m.created_at, held.product, held.status as membership_status,
     held.credits_remaining, held.current_period_end,
-    (select max(b.start_time) from bookings b
-     where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
-       and b.status = 'checked_in' and b.start_time <= now()
-       and ({{0}}::uuid[] is null or b.location_id = any({{0}}::uuid[]))) as last_visit"""
+    (select max(b.start_time) {visits("{0}")}) as last_visit"""
 JOINS = f"""
     left join lateral (
         select p.name as product, s.status, s.credits_remaining, s.current_period_end
@@ -46,9 +54,6 @@ def comes_to(location: str) -> str:
        and v.status in ({SEAT_HOLDING}) limit 1) is true"""
 
 
-_BEYOND = (
-    "and (d.created_at, d.id) < (select c.created_at, c.id from {table} c where c.studio_id = $1 and c.id = $5::uuid)"
-)
 _ROWS = """
     select d.id as row_id, {member} as member_id, d.created_at from {table} d
     where d.studio_id = $1 and {condition} {beyond}
@@ -69,7 +74,7 @@ _EACH_STATUS = f"""
     order by created_at desc, row_id desc limit {{}}"""
 
 
-def _driver(name: str, beyond: bool) -> str:
+def _driver(name: str, later: bool) -> str:
     """Return SQL for the rows along which a list is read, from the start or beyond row $5."""
     table, member, condition = {
         "newest": ("members", "d.id", "d.erased_at is null"),
@@ -77,7 +82,7 @@ def _driver(name: str, beyond: bool) -> str:
         "status": ("memberships", "d.member_id", _BY_STATUS),
         "location": ("bookings", "d.member_id", _BY_LOCATION),
     }[name]
-    after = _BEYOND.format(table=table) if beyond else ""
+    after = f"and {comes_after(table, 'd', '$5::uuid')}" if later else ""
     rows = _ROWS.format(table=table, member=member, condition=condition, beyond=after, scanned=SCANNED)
     return _EACH_STATUS.format(rows, SCANNED) if name == "location" else rows
 
@@ -113,12 +118,12 @@ _SHAPES: Mapping[str, tuple[str, str]] = {
 # A short page of these is the last one: no row is dropped after it was counted.
 COMPLETE = ("newest", SUSPENDED)
 PAGES = {
-    (shape, beyond): _page(_driver(driver, beyond), condition)
+    (shape, later): _page(_driver(driver, later), condition)
     for shape, (driver, condition) in _SHAPES.items()
-    for beyond in (False, True)
+    for later in (False, True)
 }
 ENDS = {
-    (shape, beyond): _end(_driver(driver, beyond)) for shape, (driver, _) in _SHAPES.items() for beyond in (False, True)
+    (shape, later): _end(_driver(driver, later)) for shape, (driver, _) in _SHAPES.items() for later in (False, True)
 }
 
 

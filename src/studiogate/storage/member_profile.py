@@ -5,7 +5,6 @@ statements, null for everybody else. Lines of the credit ledger are all shown; t
 class.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -15,8 +14,11 @@ from studiogate.domain.members import MEMBER
 from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.storage.audit import ACTOR
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import parsed
 from studiogate.storage.forms.uploads import FILES_AS_JSON
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.member_list import visits
+from studiogate.storage.memberships import RECURRING_PRICES
+from studiogate.storage.paging import ListPage, comes_after, list_page
 from studiogate.storage.status_lists import SEAT_HOLDING
 
 # A line of the ledger has the time at which its transaction began, an audit entry that at which it was written.
@@ -25,29 +27,22 @@ MAX_TRANSACTION = "10 seconds"
 PROFILE = f"""
     select m.id, {", ".join(f"m.{name}" for name in MEMBER)}, m.name, m.suspended, m.staff_notes, m.created_at,
            m.erased_at, studio.timezone, studio.currency, studio.country, now() as now,
-           (select min(b.start_time) from bookings b
-            where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
-              and b.status = 'checked_in' and b.start_time <= now()
-              and ($3::uuid[] is null or b.location_id = any($3))) as first_visit,
-           (select max(b.start_time) from bookings b
-            where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
-              and b.status = 'checked_in' and b.start_time <= now()
-              and ($3::uuid[] is null or b.location_id = any($3))) as last_visit
+           (select min(b.start_time) {visits("$3")}) as first_visit,
+           (select max(b.start_time) {visits("$3")}) as last_visit
     from members m join studios studio on studio.studio_id = $1
     where m.studio_id = $1 and m.id = $2"""
 
-_MEMBERSHIP = """
+_MEMBERSHIP = f"""
     select s.id, s.member_id, s.status, s.auto_renew, s.started_at, s.current_period_start, s.current_period_end,
            s.paused_at, s.pause_starts_at, s.pause_ends_at, s.pause_reason, s.cancel_at_period_end, s.cancel_at,
            s.cancelled_at, s.cancellation_reason, s.ended_at, s.credits_granted, s.credits_remaining, s.created_at,
            s.price_id, p.name as product, p.product_type, m.name as member, studio.timezone,
-           (select coalesce(json_agg(r), '[]') from prices r
-            where r.studio_id = $1 and r.product_id = s.product_id and r.price_type = 'recurring')::text as prices
+           {RECURRING_PRICES}
     from memberships s
     join products p on p.studio_id = $1 and p.id = s.product_id
     join members m on m.studio_id = $1 and m.id = s.member_id
     join studios studio on studio.studio_id = $1
-    where s.studio_id = $1 and {}"""
+    where s.studio_id = $1 and {{}}"""
 # All that run, however old they are, and pages of those that ended.
 RUNNING = _MEMBERSHIP.format("s.member_id = $2 and s.status = any($3) order by s.created_at desc, s.id desc")
 _ENDED = """s.member_id = $2 and s.status <> all($5) {}
@@ -120,10 +115,9 @@ _OLDER = """
     and (e.created_at, e.booked, e.id) < (
         select c.created_at, c.booking_id is not null, c.id from credit_ledger c
         where c.studio_id = $1 and c.id = $5::uuid)"""
-_BEYOND = "and (e.created_at, e.id) < (select c.created_at, c.id from {} c where c.studio_id = $1 and c.id = $5::uuid)"
 
 LEDGER = {False: _LEDGER.format(""), True: _LEDGER.format(_OLDER)}
-BOOKINGS = {False: _BOOKINGS.format(""), True: _BOOKINGS.format(_BEYOND.format("bookings"))}
+BOOKINGS = {False: _BOOKINGS.format(""), True: _BOOKINGS.format(f"and {comes_after('bookings', 'e', '$5::uuid')}")}
 
 _SUBMISSIONS = f"""
     select n.id, n.form_id, f.title, n.status, n.verified, n.created_at, n.consents::text as consents,
@@ -162,28 +156,23 @@ _HISTORY = f"""
         where a.studio_id = $1 and a.subject_id = subject.id {{}}
         order by a.occurred_at desc, a.id desc limit $3) entry
     order by entry.occurred_at desc, entry.id desc limit $3"""
-_BEFORE = "and ({0}.{1}, {0}.id) < (select o.{1}, o.id from {2} o where o.studio_id = $1 and o.id = $4::uuid)"
 
 ENDED = {
     False: _MEMBERSHIP.format(_ENDED.format("and $4::uuid is null")),
-    True: _MEMBERSHIP.format(_ENDED.format(_BEFORE.format("s", "created_at", "memberships"))),
+    True: _MEMBERSHIP.format(_ENDED.format(f"and {comes_after('memberships', 's', '$4::uuid')}")),
 }
 SUBMISSIONS = {
     False: _SUBMISSIONS.format(""),
-    True: _SUBMISSIONS.format(_BEFORE.format("e", "created_at", "form_submissions")),
+    True: _SUBMISSIONS.format(f"and {comes_after('form_submissions', 'e', '$4::uuid')}"),
 }
-HISTORY = {False: _HISTORY.format(""), True: _HISTORY.format(_BEFORE.format("a", "occurred_at", "audit_log"))}
+HISTORY = {
+    False: _HISTORY.format(""),
+    True: _HISTORY.format(f"and {comes_after('audit_log', 'a', '$4::uuid', 'occurred_at')}"),
+}
 
 
 async def read_profile(connection: Connection, access: Access, member_id: UUID) -> Record | None:
     return await connection.fetchrow(PROFILE, access.studio_id, member_id, access.location_ids)
-
-
-async def merged_into(connection: Connection, access: Access, member_id: UUID) -> UUID | None:
-    # The member that a merged one has become.
-    statement = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
-    found: UUID | None = await connection.fetchval(statement, access.studio_id, member_id)
-    return found
 
 
 async def running_memberships(connection: Connection, access: Access, member_id: UUID) -> list[Record]:
@@ -236,14 +225,14 @@ async def submissions_of(
 ) -> ListPage:
     """Return submissions, the newest first, with the names of their files and what was agreed to."""
     page = await _page(connection, SUBMISSIONS, (access.studio_id, member_id), after, limit)
-    return page._replace(rows=[_parsed(row, "files", "consents", "fields") for row in page.rows])
+    return page._replace(rows=[parsed(row, "files", "consents", "fields") for row in page.rows])
 
 
 async def read_submission(
     connection: Connection, access: Access, member_id: UUID, submission_id: UUID
 ) -> dict[str, Any] | None:
     row = await connection.fetchrow(SUBMISSION, access.studio_id, member_id, submission_id)
-    return None if row is None else _parsed(row, "data", "fields", "files")
+    return None if row is None else parsed(row, "data", "fields", "files")
 
 
 async def history_of(
@@ -251,8 +240,4 @@ async def history_of(
 ) -> ListPage:
     """Return entries of the audit log about the member, the newest first."""
     page = await _page(connection, HISTORY, (access.studio_id, member_id), after, limit)
-    return page._replace(rows=[_parsed(row, "changes") for row in page.rows])
-
-
-def _parsed(row: Record, *names: str) -> dict[str, object]:
-    return {**row, **{name: json.loads(row[name] or "[]") for name in names}}
+    return page._replace(rows=[parsed(row, "changes") for row in page.rows])

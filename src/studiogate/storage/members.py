@@ -70,13 +70,17 @@ async def member_of_email(connection: Connection, access: Access, email: str) ->
     return found
 
 
+async def merged_into(connection: Connection, access: Access, member_id: str | UUID) -> UUID | None:
+    """Return the member that a merged one has become."""
+    found: UUID | None = await connection.fetchval(MERGED_INTO, access.studio_id, member_id)
+    return found
+
+
 async def missing_member(connection: Connection, access: Access, member_id: str, param: str | None = None) -> Refusal:
     """Return the refusal for a member that does not exist. It names the one into which it was merged, to a key that may
     read members."""
-    merged_into = None
-    if Scope.MEMBERS_READ in access.scopes:
-        merged_into = await connection.fetchval(MERGED_INTO, access.studio_id, member_id)
-    return Refusal(Code.NOT_FOUND, {"merged_into": str(merged_into)} if merged_into else {}, param)
+    other = await merged_into(connection, access, member_id) if Scope.MEMBERS_READ in access.scopes else None
+    return Refusal(Code.NOT_FOUND, {"merged_into": str(other)} if other else {}, param)
 
 
 async def member_with_email(connection: Connection, access: Access, email: str) -> UUID | None:

@@ -19,11 +19,13 @@ from studiogate.storage.housekeeping import DUE
 
 STATE = ", ".join(f"s.{column}" for column in MembershipState._fields)
 
+RECURRING_PRICES = """
+    (select coalesce(json_agg(p), '[]') from prices p
+     where p.studio_id = $1 and p.product_id = s.product_id and p.price_type = 'recurring')::text as prices"""
 # The prices at which a membership may renew: its own, and the recurring ones of its product.
 WITH_PRICES = f"""
     select s.id, s.member_id, s.product_id, s.price_id, {STATE}, studio.timezone, clock_timestamp() as now,
-           (select coalesce(json_agg(p), '[]') from prices p
-            where p.studio_id = $1 and p.product_id = s.product_id and p.price_type = 'recurring')::text as prices
+           {RECURRING_PRICES}
     from (select * from memberships where studio_id = $1 and {{}}) s
     join studios studio on studio.studio_id = $1"""
 DUE_MEMBERSHIPS = WITH_PRICES.format(f"member_id = any($2) and {DUE}")

@@ -65,6 +65,13 @@ def list_page(rows: Sequence[Record], limit: int, place: str = "id") -> ListPage
     return ListPage(list(rows[:limit]), str(rows[limit - 1][place]) if len(rows) > limit else None)
 
 
+def comes_after(table: str, row: str, place: str, time: str = "created_at", studio: str = "$1") -> str:
+    """Return the condition that a row, by its alias, follows the last one of the page before, whose id is the parameter
+    ``place``, in a list with the newest first."""
+    last = f"select o.{time}, o.id from {table} o where o.studio_id = {studio} and o.id = {place}"
+    return f"({row}.{time}, {row}.id) < ({last})"
+
+
 async def read_one(
     connection: Connection, access: Access, resource: Resource, row_id: str | UUID, *filters: Filter
 ) -> str | None:

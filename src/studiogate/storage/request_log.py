@@ -9,7 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.request_log import FIRST_FAILURE, KeyRequests
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement, new_id
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.paging import ListPage, comes_after, list_page
 
 INSERT = Statement("""
     insert into request_log (studio_id, id, credential_id, occurred_at, method, route, status, code, milliseconds,
@@ -48,8 +48,7 @@ _SHOWN = """
     (select c.name from credentials c where c.studio_id = :studio and c.id = r.credential_id) as key"""
 SEARCH = Statement(f"""
     select {_SHOWN} {_MATCHING}
-      and (:after::uuid is null or (r.occurred_at, r.id) < (
-           select b.occurred_at, b.id from request_log b where b.studio_id = :studio and b.id = :after))
+      and (:after::uuid is null or {comes_after("request_log", "r", ":after", "occurred_at", ":studio")})
     order by r.occurred_at desc, r.id desc limit :limit""")
 BY_ERROR = Statement(f"""
     select r.status, r.code, r.method, r.route, count(*) as requests, count(distinct r.credential_id) as keys,
@@ -103,12 +102,11 @@ async def add(connection: Connection, access: Access, keys: Sequence[KeyRequests
 async def list_requests(connection: Connection, access: Access, wanted: LogFilter) -> list[Record]:
     """Return the newest requests of a key; ``before`` is the last entry of the previous page."""
     rows: list[Record] = await connection.fetch(
-        """
+        f"""
         select id, occurred_at, method, route, status, code, milliseconds, bytes, request_id, unlisted
-        from request_log
+        from request_log r
         where studio_id = $1 and credential_id = $2 and ($3 = 0 or status >= $3)
-          and ($4::uuid is null or (occurred_at, id) < (
-               select b.occurred_at, b.id from request_log b where b.studio_id = $1 and b.id = $4))
+          and ($4::uuid is null or {comes_after("request_log", "r", "$4", "occurred_at")})
         order by occurred_at desc, id desc limit $5""",
         access.studio_id,
         wanted.credential_id,

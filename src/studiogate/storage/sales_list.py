@@ -9,7 +9,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.memberships import RECURRING_PRICES
+from studiogate.storage.paging import ListPage, comes_after, list_page
 from studiogate.storage.status_lists import WAIVABLE
 
 # The purchases that wait for money. The text repeats the condition of the partial indexes.
@@ -23,9 +24,7 @@ _GIVEN = (
 _WITHIN = """
     and u.created_at >= coalesce($7::timestamptz, '-infinity')
     and u.created_at < coalesce($8::timestamptz, 'infinity')"""
-_BEYOND = """
-    and (u.created_at, u.id) < (
-        select c.created_at, c.id from purchases c where c.studio_id = $1 and c.id = $6::uuid)"""
+_BEYOND = f"and {comes_after('purchases', 'u', '$6::uuid')}"
 _ROWS = """
     select u.* from purchases u where u.studio_id = $1 and {condition} {within} {beyond}
     order by u.created_at desc, u.id desc limit $2"""
@@ -62,15 +61,15 @@ _KINDS = {
 }
 
 
-def _page(condition: str, located: bool, beyond: bool) -> str:
-    rows = _ROWS.format(condition=condition, within=_WITHIN, beyond=_BEYOND if beyond else "")
+def _page(condition: str, located: bool, later: bool) -> str:
+    rows = _ROWS.format(condition=condition, within=_WITHIN, beyond=_BEYOND if later else "")
     return _SHOWN.format(_AT.format(rows) if located else rows, _GIVEN)
 
 
 PAGES = {
-    (kind, beyond): _page(condition, located, beyond)
+    (kind, later): _page(condition, located, later)
     for kind, (condition, located) in _KINDS.items()
-    for beyond in (False, True)
+    for later in (False, True)
 }
 ONE = _SHOWN.format("select u.* from purchases u where u.studio_id = $1 and u.id = $6::uuid" + _SOMEWHERE, _GIVEN)
 
@@ -79,8 +78,7 @@ _END = "coalesce({}.current_period_end, 'infinity')"
 _RENEWALS = f"""
     select s.id, s.member_id, m.name as member, m.phone, s.current_period_end, s.credits_granted, s.price_id,
            s.cancel_at_period_end, p.name as product, studio.timezone,
-           (select coalesce(json_agg(r), '[]') from prices r
-            where r.studio_id = $1 and r.product_id = s.product_id and r.price_type = 'recurring')::text as prices
+           {RECURRING_PRICES}
     from (select e.* from memberships e
           where e.studio_id = $1 and e.status = 'active' and e.auto_renew
             and {_END.format("e")} < $3::timestamptz {{}}
@@ -115,17 +113,9 @@ async def list_purchases(
 ) -> ListPage:
     places = _places(access, filters.location_id)
     kind = _kind(filters, located=places is not None)
-    values = (
-        access.studio_id,
-        limit + 1,
-        places,
-        filters.status,
-        filters.member_id,
-        after,
-        filters.since,
-        filters.until,
-    )
-    return list_page(await connection.fetch(PAGES[kind, after is not None], *values), limit)
+    given = (places, filters.status, filters.member_id, after, filters.since, filters.until)
+    rows = await connection.fetch(PAGES[kind, after is not None], access.studio_id, limit + 1, *given)
+    return list_page(rows, limit)
 
 
 async def read_purchase(connection: Connection, access: Access, purchase_id: UUID) -> Record | None:

@@ -10,7 +10,7 @@ from studiogate.console.members.words import StudioFacts, changes_of
 from studiogate.console.offers import with_renewal
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_profile as storage
-from studiogate.storage import sales_list
+from studiogate.storage import members, sales_list
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.sales_list import PurchaseFilters
 from studiogate.web.response import Answer
@@ -30,7 +30,7 @@ def address(member_id: UUID | str, section: str = "") -> str:
 async def no_member(request: ConsoleRequest) -> Answer:
     """Lead from a member that was merged to the one that is kept; else there is no such page."""
     async with request.database.connection() as connection:
-        kept = await storage.merged_into(connection, request.access, request.param_id("member_id"))
+        kept = await members.merged_into(connection, request.access, request.param_id("member_id"))
     if kept is not None:
         return request.redirect(address(kept), toast="These two profiles were merged.")
     return request.not_found()

@@ -72,6 +72,11 @@ def _as_text(value: object) -> str:
 _encode = json.JSONEncoder(default=_as_text, separators=(",", ":")).encode
 
 
+def parsed(row: Record, *names: str) -> dict[str, Any]:
+    """Return a row whose columns of these names, JSON or null, are read."""
+    return {**row, **{name: json.loads(row[name] or "[]") for name in names}}
+
+
 # Row ids. All are instances of the driver's own UUID class, which is far cheaper to create and send.
 
 

@@ -3,7 +3,6 @@
 A page of the inbox is read along an index; where it is of all forms, status by status, and the few rows are merged.
 """
 
-import json
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,8 +10,9 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import parsed
 from studiogate.storage.forms.uploads import FILES_AS_JSON
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.paging import ListPage, comes_after, list_page
 
 FormRow = dict[str, Any]  # a row of forms or submissions by column, with its JSON read
 MAX_WAITING = 100  # counting stops there
@@ -38,8 +38,7 @@ _CONDITIONS = {
     (True, False): "e.form_id = $6::uuid and $3::text is null",
     (True, True): "e.form_id = $6::uuid and e.status = $3::text",
 }
-_BEYOND = """and (e.created_at, e.id) < (
-            select c.created_at, c.id from form_submissions c where c.studio_id = $1 and c.id = $7::uuid)"""
+_BEYOND = f"and {comes_after('form_submissions', 'e', '$7::uuid')}"
 _NO_PLACE = "and $7::uuid is null"
 _LIST = """
     select n.id, n.form_id, n.status, n.verified, n.created_at, n.submitter_name, n.submitter_email, n.member_id,
@@ -89,10 +88,7 @@ _FORMS = f"""{_FORM} and ($3::text is null or f.status = $3) {{}}
     order by f.created_at desc, f.id desc limit $4"""
 FORMS = {
     False: _FORMS.format("and $5::uuid is null"),
-    True: _FORMS.format(
-        """and (f.created_at, f.id) < (
-            select c.created_at, c.id from forms c where c.studio_id = $1 and c.id = $5::uuid)"""
-    ),
+    True: _FORMS.format(f"and {comes_after('forms', 'f', '$5::uuid')}"),
 }
 FORM = f"{_FORM} and f.id = $3"
 TITLES = """
@@ -142,7 +138,7 @@ async def page_of_answers(
     """Return submissions with their answers and files, the newest first."""
     statement = ANSWERS[_shape(filters, after)]
     page = list_page(await connection.fetch(statement, access.studio_id, *_given(filters, after, limit)), limit)
-    return page._replace(rows=[_parsed(row, "data", "files") for row in page.rows])
+    return page._replace(rows=[parsed(row, "data", "files") for row in page.rows])
 
 
 def _shape(filters: SubmissionFilters, after: UUID | None) -> _Shape:
@@ -172,12 +168,12 @@ async def form_titles(connection: Connection, access: Access, limit: int) -> lis
 
 async def read_form(connection: Connection, access: Access, form_id: UUID, *, drafts: bool = True) -> FormRow | None:
     row = await connection.fetchrow(FORM, access.studio_id, drafts, form_id)
-    return None if row is None else _parsed(row, "fields", "settings")
+    return None if row is None else parsed(row, "fields", "settings")
 
 
 async def read_submission(connection: Connection, access: Access, submission_id: UUID) -> FormRow | None:
     row = await connection.fetchrow(SUBMISSION, access.studio_id, submission_id)
-    return None if row is None else _parsed(row, "data", "consents", "fields", "files")
+    return None if row is None else parsed(row, "data", "consents", "fields", "files")
 
 
 async def list_versions(
@@ -185,14 +181,10 @@ async def list_versions(
 ) -> list[FormRow]:
     """Return the versions of a form with their fields, the newest first, or one of them."""
     rows = await connection.fetch(VERSIONS, access.studio_id, form_id, version, limit)
-    return [_parsed(row, "fields") for row in rows]
+    return [parsed(row, "fields") for row in rows]
 
 
 async def waiver_of(connection: Connection, access: Access, form_id: UUID) -> list[str]:
     """Return whose rules ask for this form before a booking: the studio, locations, class types."""
     rows = await connection.fetch(WAIVER_OF, access.studio_id, str(form_id))
     return [row["name"] for row in rows]
-
-
-def _parsed(row: Record, *names: str) -> FormRow:
-    return {**row, **{name: json.loads(row[name] or "[]") for name in names}}

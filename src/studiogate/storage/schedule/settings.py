@@ -8,6 +8,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.schedule.spot_map import Spot
 from studiogate.storage import audit
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.paging import comes_after
 from studiogate.storage.schedule.rows import PLACES, TO_COME, USES
 
 # What a list shows of each kind, beside the row's name.
@@ -22,8 +23,7 @@ LISTS: Mapping[str, str] = {
     kind: f"""
         select t.id, t.name, t.active, {columns} from {audit.TABLES[kind]} t
         where t.studio_id = $1 and t.active = $2 and ($3::uuid[] is null or {PLACES.get(kind, "true")})
-          and ($4::uuid is null or (t.created_at, t.id) < (
-              select o.created_at, o.id from {audit.TABLES[kind]} o where o.studio_id = $1 and o.id = $4))
+          and ($4::uuid is null or {comes_after(audit.TABLES[kind], "t", "$4")})
         order by t.created_at desc, t.id desc limit $5"""
     for kind, columns in _COLUMNS.items()
 }

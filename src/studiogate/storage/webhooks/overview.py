@@ -5,7 +5,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.paging import ListPage, list_page
+from studiogate.storage.paging import ListPage, comes_after, list_page
 from studiogate.storage.webhooks.deliveries import WAITING
 
 MAX_SHOWN = 100
@@ -31,15 +31,14 @@ ENDPOINTS = f"""
         join webhook_attempts a on a.studio_id = e.studio_id and a.delivery_id = tried.id and a.number = tried.attempts
         where tried.attempts > 0 order by a.attempted_at desc limit 1) last on true
     where e.studio_id = $1 and e.deleted_at is null"""
-DELIVERIES = """
+DELIVERIES = f"""
     select d.id, d.event_id, d.event_type, d.status, d.attempts, d.created_at, a.status as last_status,
            a.error as last_error, a.duration_ms,
            case when d.status = 'pending' and d.due_at < 'infinity' then d.due_at end as next_attempt_at
     from webhook_deliveries d
     left join webhook_attempts a on a.studio_id = $1 and a.delivery_id = d.id and a.number = d.attempts
     where d.studio_id = $1 and d.endpoint_id = $2 and (not $3 or d.status = 'pending')
-      and ($4::uuid is null or (d.created_at, d.id) < (
-           select b.created_at, b.id from webhook_deliveries b where b.studio_id = $1 and b.id = $4))
+      and ($4::uuid is null or {comes_after("webhook_deliveries", "d", "$4")})
     order by d.created_at desc, d.id desc limit $5"""
 DELIVERY = """
     select d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.created_at, e.url, clock_timestamp() as now,
