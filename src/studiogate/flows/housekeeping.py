@@ -14,7 +14,7 @@ from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio, for_each_studio_with, studios_with
 from studiogate.flows.schedule import series as series_flow
-from studiogate.storage import erasure, figures, housekeeping, pictures, studio
+from studiogate.storage import erasure, figures, housekeeping, studio
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database
@@ -209,7 +209,7 @@ async def _forget_pictures(database: Database, folder: UploadStore, studio_id: U
     access = system_access(studio_id)
     async with database.transaction() as connection:
         await studio.lock_studio(connection, access)
-        names = await pictures.forget_unused(connection, access)
+        names = await uploads.forget_pictures(connection, access)
         for name in names:
             await asyncio.to_thread(folder.remove_kept, studio_id, name)
     return len(names)

@@ -5,9 +5,10 @@ from uuid import UUID
 
 from studiogate.domain import request_log, retention
 from studiogate.domain.access import Access
-from studiogate.storage import class_clock, figures, pictures
+from studiogate.storage import class_clock, figures
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import affected
+from studiogate.storage.forms.uploads import PICTURE_GIVEN_UP
 from studiogate.storage.schedule import series
 from studiogate.storage.status_lists import LIVE
 
@@ -66,7 +67,7 @@ STUDIOS: Mapping[str, str] = {
         select distinct studio_id from form_uploads
         where submission_id is null
           and created_at <= clock_timestamp() - interval '{retention.WAITING_UPLOAD_HOURS} hours'""",
-    "unused pictures": f"select distinct studio_id from pictures p where {pictures.GIVEN_UP}",
+    "unused pictures": f"select distinct studio_id from pictures p where {PICTURE_GIVEN_UP}",
     "old keys": f"select distinct studio_id from idempotency_keys where {_OLD_KEY}",
     "old mails": f"select distinct studio_id from mails where {_OLD_MAIL}",
     "old events": f"""

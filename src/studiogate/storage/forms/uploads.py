@@ -1,4 +1,4 @@
-"""The rows of uploaded files."""
+"""The rows of uploaded files, and of pictures of class types and instructors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.forms.states import manages_forms
 from studiogate.domain.forms.upload_limits import UploadUsage
-from studiogate.domain.retention import WAITING_UPLOAD_HOURS
+from studiogate.domain.retention import UNUSED_PICTURE_HOURS, WAITING_UPLOAD_HOURS
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 
@@ -35,6 +35,16 @@ FORGET = f"""
             and created_at <= clock_timestamp() - interval '{WAITING_UPLOAD_HOURS} hours'
         limit $2 for update skip locked)
     returning stored_name"""
+
+
+PICTURE_IN_USE = """
+    (exists (select from class_types t where t.studio_id = p.studio_id and t.picture = p.name)
+     or exists (select from instructors i where i.studio_id = p.studio_id and i.picture = p.name))"""
+PICTURE_GIVEN_UP = f"p.unused_since <= clock_timestamp() - interval '{UNUSED_PICTURE_HOURS} hours'"
+KEEP_PICTURES = f"""
+    update pictures p set unused_since = null where p.studio_id = $1 and {PICTURE_GIVEN_UP} and {PICTURE_IN_USE}"""
+FORGET_PICTURES = f"""
+    delete from pictures p where p.studio_id = $1 and {PICTURE_GIVEN_UP} and not {PICTURE_IN_USE} returning p.name"""
 
 
 class NewUpload(NamedTuple):
@@ -108,6 +118,12 @@ async def insert_upload(connection: Connection, access: Access, made: NewUpload)
 async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:
     """Delete the rows of files that no submission referred to within a day; return the files' names."""
     return [row["stored_name"] for row in await connection.fetch(FORGET, access.studio_id, at_most)]
+
+
+async def forget_pictures(connection: Connection, access: Access) -> list[str]:
+    """Delete the rows of pictures that were given up long ago, unless another row has them; return their names."""
+    await connection.execute(KEEP_PICTURES, access.studio_id)
+    return [row["name"] for row in await connection.fetch(FORGET_PICTURES, access.studio_id)]
 
 
 async def discard_uploads(connection: Connection, access: Access, ids: list[str]) -> list[str]:

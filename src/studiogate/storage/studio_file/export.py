@@ -11,7 +11,7 @@ from studiogate.domain.fields.schedule import DAY_NAMES, local_time, weekdays
 from studiogate.domain.json_values import json_text
 from studiogate.domain.studio_file import rows as sections
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.pictures import IN_USE
+from studiogate.storage.forms.uploads import PICTURE_IN_USE
 from studiogate.storage.studio_file.table_types import Limits
 from studiogate.storage.studio_file.tables import OUTER, TABLE_OF_SECTION
 
@@ -19,7 +19,7 @@ PREFETCH = 500
 
 FILES = f"""
     select id::text as name, stored_name from form_uploads where studio_id = $1 and submission_id is not null
-    union all select p.name, p.name from pictures p where p.studio_id = $1 and {IN_USE} order by name"""
+    union all select p.name, p.name from pictures p where p.studio_id = $1 and {PICTURE_IN_USE} order by name"""
 
 _DAYS = ", ".join(f"'{name}'" for name in DAY_NAMES)
 # What is written in another form than it is stored in, as SQL over the row ``r``.
