@@ -21,7 +21,7 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.schedule.series import Days
 from studiogate.flows.bookings import previews
 from studiogate.flows.bookings.book import BookClass
-from studiogate.storage import catalog, class_clock, keys, leads, members, purchases, resources, studio
+from studiogate.storage import catalog, class_clock, keys, leads, members, people, purchases, resources, studio
 from studiogate.storage.bookings import lock, read, roster, staff
 from studiogate.storage.db.pool import SESSION, Connection
 from studiogate.storage.forms import save as forms
@@ -513,8 +513,8 @@ async def test_what_a_booking_looks_at(large: Large) -> None:
     assert isinstance(await previews.preview_cancellation(connection, access, str(booking["id"])), str)
     async with recorder.connection.transaction():
         await lock.lock_class(connection, access, booking["class_id"])
-        people = ([booking["member_id"]], [booking["class_id"]], 100)
-        await recorder.fetch(lock.LOCK_MEMBERS, large.studio_id, *people)
+        given = ([booking["member_id"]], [booking["class_id"]], 100)
+        await recorder.fetch(people.LOCK_MEMBERS, large.studio_id, *given)
     credential = await recorder.connection.fetchval("select id from credentials order by md5(id) limit 1")
     assert await keys.find_credential(connection, credential) is not None
     assert len(recorder.plans) >= 10

@@ -105,8 +105,7 @@ async def read_frame(connection: Connection, access: Access, account_id: UUID) -
     row = await connection.fetchrow(FRAME, access.studio_id, account_id)
     if row is None:
         return None
-    permitted = None if access.location_ids is None else list(access.location_ids)
-    locations = await connection.fetch(LOCATIONS, access.studio_id, permitted)
+    locations = await connection.fetch(LOCATIONS, access.studio_id, access.location_ids)
     return Frame(**row, places=tuple(Place(*each) for each in locations))
 
 
@@ -134,9 +133,7 @@ async def lock_set_up(connection: Connection) -> None:
 
 async def read_first_rows(connection: Connection, access: Access) -> FirstRows:
     """Return what a new studio has by now."""
-    row = await connection.fetchrow(FIRST_ROWS, access.studio_id)
-    if row is None:
-        raise AssertionError("a signed-in person has a studio")
+    (row,) = await connection.fetch(FIRST_ROWS, access.studio_id)
     return FirstRows(*row)
 
 

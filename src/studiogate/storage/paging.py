@@ -65,6 +65,14 @@ def list_page(rows: Sequence[Record], limit: int, place: str = "id") -> ListPage
     return ListPage(list(rows[:limit]), str(rows[limit - 1][place]) if len(rows) > limit else None)
 
 
+def wanted_places(access: Access, location_id: UUID | None) -> Sequence[UUID] | None:
+    """Return the locations whose rows are listed: one, if it is permitted, or all that are; None for all rows, also
+    those of no location."""
+    if location_id is None:
+        return access.location_ids
+    return [location_id] if access.permits(location_id) else []
+
+
 def comes_after(table: str, row: str, place: str, time: str = "created_at", studio: str = "$1") -> str:
     """Return the condition that a row, by its alias, follows the last one of the page before, whose id is the parameter
     ``place``, in a list with the newest first."""

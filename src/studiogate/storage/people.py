@@ -60,20 +60,26 @@ WAITING_LOCKED = 100
 
 LOCK_CLASSES = "select id from classes where studio_id = $1 and id = any($2::uuid[]) order by id for no key update"
 
-# The members, and the waiting members of the classes: a freed seat may become theirs.
-LOCK_MEMBERS = f"""
+# The members, and the waiting members of the classes: a freed seat may become theirs. $1 studio, $2 members,
+# $3 classes, $4 how many waiting members of each of them.
+LOCK_MEMBERS = """
     select m.id from members m
     where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
         select w.member_id from waitlist_entries w
-        where w.studio_id = $1 and w.class_id = any($3::uuid[]) and w.status = 'waiting'
-          and w.position <= {WAITING_LOCKED})))
+        where w.studio_id = $1 and w.class_id = any($3::uuid[]) and w.status = 'waiting' and w.position <= $4)))
     order by m.id
     for no key update"""
 
-LOCK_EMAILS = f"""
+
+def locked_emails(emails: str) -> str:
+    """Return the statement that locks emails in a fixed order. ``emails`` is the part after its "from"."""
+    return f"""
     select {EMAIL_LOCK.format(studio="$1", email="email")} from (
-        select distinct on (hashtext(email) & {BUCKETS - 1}) email from unnest($2::text[]) given(email)
+        select distinct on (hashtext(email) & {BUCKETS - 1}) email from {emails}
         order by hashtext(email) & {BUCKETS - 1}) ordered"""
+
+
+LOCK_EMAILS = locked_emails("unnest($2::text[]) given(email)")
 
 # By the email that the member has; by an earlier one; and by those of the member's own submissions.
 LEADS = """
@@ -133,7 +139,7 @@ async def lock_with_classes(
     before = await _live(connection, access, member_ids, statuses, ahead)
     classes = {each.class_id for each in before}
     await connection.fetch(LOCK_CLASSES, access.studio_id, sorted(classes))
-    await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), sorted(classes))
+    await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), sorted(classes), WAITING_LOCKED)
     bookings = await _live(connection, access, member_ids, statuses, ahead)
     if not {each.class_id for each in bookings} <= classes:
         raise TransactionConflictError("a booking was made in another class meanwhile")

@@ -101,7 +101,5 @@ async def read_person(connection: Connection, access: Access, member_id: UUID, e
         rows = await connection.fetch(query, access.studio_id, member_id, email, leads, submissions)
         sections[name] = [json.loads(row["row"]) for row in rows]
     statement = "select name, to_jsonb(clock_timestamp()) #>> '{}' as now from studios where studio_id = $1"
-    studio = await connection.fetchrow(statement, access.studio_id)
-    if studio is None:
-        raise AssertionError("an access names a studio that exists")
+    (studio,) = await connection.fetch(statement, access.studio_id)
     return Person(studio["name"], studio["now"], sections)

@@ -38,8 +38,8 @@ class MailTrouble(NamedTuple):
 
 
 async def mail_trouble(connection: Connection) -> MailTrouble:
-    row = await connection.fetchrow(MAIL_TROUBLE)
-    return MailTrouble(0, None, 0, None, 0) if row is None else MailTrouble(*row)
+    (row,) = await connection.fetch(MAIL_TROUBLE)
+    return MailTrouble(*row)
 
 
 async def measure(connection: Connection) -> dict[str, tuple[int, float]]:
@@ -52,9 +52,7 @@ async def measure(connection: Connection) -> dict[str, tuple[int, float]]:
            (select count(*) from (select from webhook_deliveries where status = 'pending' limit $1) d) as deliveries,
            (select coalesce(extract(epoch from now() - min(due_at)), 0) from webhook_deliveries
             where status = 'pending' and due_at <= now()) as delivery_age"""
-    row = await connection.fetchrow(statement, MAX_COUNTED)
-    if row is None:
-        return {}
+    (row,) = await connection.fetch(statement, MAX_COUNTED)
     return {
         "mails": (row["mails"], float(row["mail_age"])),
         "deliveries": (row["deliveries"], float(row["delivery_age"])),

@@ -10,7 +10,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.memberships import RECURRING_PRICES
-from studiogate.storage.paging import ListPage, comes_after, list_page
+from studiogate.storage.paging import ListPage, comes_after, list_page, wanted_places
 from studiogate.storage.status_lists import WAIVABLE
 
 # The purchases that wait for money. The text repeats the condition of the partial indexes.
@@ -111,7 +111,7 @@ class PurchaseFilters(NamedTuple):
 async def list_purchases(
     connection: Connection, access: Access, filters: PurchaseFilters, after: UUID | None, limit: int
 ) -> ListPage:
-    places = _places(access, filters.location_id)
+    places = wanted_places(access, filters.location_id)
     kind = _kind(filters, located=places is not None)
     given = (places, filters.status, filters.member_id, after, filters.since, filters.until)
     rows = await connection.fetch(PAGES[kind, after is not None], access.studio_id, limit + 1, *given)
@@ -138,13 +138,6 @@ async def renewals_due(
     """Return the memberships that renew before a time, the next first. They belong to no location."""
     values = [access.studio_id, limit + 1, until, *([] if after is None else [after])]
     return list_page(await connection.fetch(RENEWALS[after is not None], *values), limit)
-
-
-def _places(access: Access, location_id: UUID | None) -> list[UUID] | None:
-    """Return the locations whose purchases are listed; None for all, also for those of no location."""
-    if location_id is not None:
-        return [location_id] if access.permits(location_id) else []
-    return None if access.location_ids is None else list(access.location_ids)
 
 
 def _kind(filters: PurchaseFilters, *, located: bool) -> str:

@@ -100,8 +100,9 @@ async def owners(connection: Connection, access: Access) -> list[Owner]:
 
 
 async def put_role(connection: Connection, access: Access, account_id: UUID, grant: Grant) -> None:
-    locations = None if grant.location_ids is None else list(grant.location_ids)
-    await connection.execute(PUT, access.studio_id, account_id, grant.role.value, locations, grant.instructor_id)
+    await connection.execute(
+        PUT, access.studio_id, account_id, grant.role.value, grant.location_ids, grant.instructor_id
+    )
 
 
 async def set_disabled(connection: Connection, access: Access, account_id: UUID, disabled: bool) -> None:

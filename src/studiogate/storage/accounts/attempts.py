@@ -29,9 +29,7 @@ async def add(connection: Connection, kind: Attempt, key: bytes, address: str) -
 async def count(connection: Connection, kind: Attempt, key: bytes, address: str, window: timedelta) -> Tried:
     """Count what was committed. Must run after the transaction of ``add``: of attempts made at the same time, each then
     sees those that were recorded before it."""
-    row = await connection.fetchrow(COUNT, kind.value, key, address, window)
-    if row is None:
-        raise AssertionError("an aggregate has one row")
+    (row,) = await connection.fetch(COUNT, kind.value, key, address, window)
     return Tried(*row)
 
 

@@ -210,18 +210,15 @@ def _booking_situation(row: dict[str, Any], policy_of: dict[UUID, Policy]) -> Bo
     return BookingSituation(booking, membership, entry, _instant(row["now"]))
 
 
-ENTRY_OF_BOOKING = f"""
-    select id, booking_id, status, position, skip_reason from waitlist_entries
-    where studio_id = $1 and booking_id = $2 and status in ({OPEN_ENTRY})"""
+_ENTRY = "select id, booking_id, status, position, skip_reason from waitlist_entries where studio_id = $1"
+ENTRY = f"{_ENTRY} and id = $2"
+ENTRY_OF_BOOKING = f"{_ENTRY} and booking_id = $2 and status in ({OPEN_ENTRY})"
 
 
 async def entry_of_booking(connection: Connection, access: Access, booking_id: UUID | None) -> LiveEntry:
     """Return the live waitlist entry of a waitlisted booking, whose class is locked."""
     (row,) = await connection.fetch(ENTRY_OF_BOOKING, access.studio_id, booking_id)
     return LiveEntry(*row)
-
-
-ENTRY = "select id, booking_id, status, position, skip_reason from waitlist_entries where studio_id = $1 and id = $2"
 
 
 async def look_at_entry(connection: Connection, access: Access, entry_id: UUID) -> LiveEntry:

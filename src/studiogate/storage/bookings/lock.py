@@ -19,6 +19,7 @@ from studiogate.storage.bookings.read import FIND_CLASS, PERMITTED, class_of
 from studiogate.storage.db.pool import Connection, OverloadedError, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import ALREADY_ANSWERED_OR_BUSY, CLAIMED, Claim, Found, claim_rows, not_to_execute
+from studiogate.storage.people import LOCK_MEMBERS
 
 THE_CLASS = " for no key update of c"
 LOCK_CLASS = FIND_CLASS + THE_CLASS
@@ -76,14 +77,6 @@ LOCK_BATCH = Statement(f"""
     cross join lateral (select free.members <> '{{}}' as books) of_free""")
 EXISTING = f"select c.id from classes c where c.studio_id = $1 and c.id = any($2) and {PERMITTED}"
 
-# $1 studio, $2 members, $3 classes, $4 how many waiting members of each of them.
-LOCK_MEMBERS = """
-    select m.id from members m
-    where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
-        select w.member_id from waitlist_entries w
-        where w.studio_id = $1 and w.class_id = any($3::uuid[]) and w.status = 'waiting' and w.position <= $4)))
-    order by m.id
-    for no key update"""
 ALL_WAITING = 2**31 - 1
 
 

@@ -133,9 +133,7 @@ async def read_place(connection: Connection, access: Access) -> Place:
         select coalesce((select h.sequence from event_heads h where h.studio_id = $1), 0) as head,
                s.mail_switches::text as switches, s.test, clock_timestamp() as now
         from studios s where s.studio_id = $1"""
-    row = await connection.fetchrow(statement, access.studio_id)
-    if row is None:
-        raise AssertionError("a studio with a cursor exists")
+    (row,) = await connection.fetch(statement, access.studio_id)
     return Place(row["head"], json.loads(row["switches"]), row["test"], row["now"])
 
 

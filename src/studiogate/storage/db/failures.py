@@ -1,15 +1,5 @@
 """This service's exceptions for database failures, and the driver's exceptions that each one replaces; and transactions
-on a connection that the caller holds, for flows that are given one: those of staff and of commands.
-
-OverloadedError                no connection or lock became free in time
-  NoConnectionError            all connections of the pool were in use for too long
-TransactionConflictError       rolled back by PostgreSQL; a retry helps
-DatabaseUnavailableError       the server cannot be reached, or was lost during a statement
-  NotConnectedYetError         no server takes a connection now; one may later, without anything being corrected
-  ReadOnlyDatabaseError        the server is a standby, or was set read-only
-  DatabaseFullError            the server's disk is full
-  UnknownOutcomeError          the server was lost during COMMIT: whether it committed is not known yet
-  PoolerError                  a connection pooler in between does not support what we need"""
+on a connection that the caller holds, for flows that are given one: those of staff and of commands."""
 
 import ssl
 from collections.abc import AsyncIterator, Iterator

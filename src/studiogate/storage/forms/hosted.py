@@ -82,7 +82,7 @@ async def published_test_forms(connection: Connection, slug: str) -> list[Publis
         select f.slug, f.title from forms f join studios s on s.studio_id = f.studio_id
         where f.studio_id = (select studio_id from studios where slug = $1) and s.test and f.status = 'published'
         order by f.title, f.slug limit 20"""
-    return [PublishedForm(row["slug"], row["title"]) for row in await connection.fetch(statement, slug)]
+    return [PublishedForm(*row) for row in await connection.fetch(statement, slug)]
 
 
 async def find_page_studio(connection: Connection, slug: str) -> PageStudio | None:

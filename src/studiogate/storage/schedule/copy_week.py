@@ -11,7 +11,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.schedule.copy_week import Copy, WeekClass
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.warnings import Slot
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 from studiogate.storage.schedule.series import SHARED, pattern_of, shared_of
 
@@ -68,7 +68,7 @@ async def read_classes(
     """Return the scheduled classes of a location that start in this time, in order."""
     rows = await connection.fetch(CLASSES, access.studio_id, location_id, *between, at_most)
     patterns = [None if row["weekdays"] is None else pattern_of(row) for row in rows]
-    return [WeekClass(_slot(row), pattern, row["is_usable"]) for row, pattern in zip(rows, patterns, strict=True)]
+    return [WeekClass(Slot(*row[:6]), pattern, row["is_usable"]) for row, pattern in zip(rows, patterns, strict=True)]
 
 
 async def read_existing(
@@ -76,7 +76,7 @@ async def read_existing(
 ) -> list[Slot]:
     """Return the classes of a location that start in this time, cancelled ones included."""
     rows = await connection.fetch(EXISTING, access.studio_id, location_id, *between)
-    return [_slot(row) for row in rows]
+    return [Slot(*row) for row in rows]
 
 
 async def insert_copies(
@@ -94,7 +94,3 @@ async def insert_copies(
     )
     found = {row["id"]: json.loads(row["row"]) for row in rows}
     return [(class_id, found[class_id]) for class_id in ids]
-
-
-def _slot(row: Record) -> Slot:
-    return Slot(row["id"], row["title"], row["start_time"], row["end_time"], row["room_id"], row["instructor_id"])

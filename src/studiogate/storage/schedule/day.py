@@ -1,6 +1,5 @@
 """The classes of one day and the facts of one class, as the studio's people see them."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -9,6 +8,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement
+from studiogate.storage.paging import wanted_places
 
 MAX_CLASSES = 300  # on a page; one more is read, which shows that there are more
 
@@ -26,17 +26,14 @@ CLASS = """
      where b.studio_id = :studio and b.class_id = c.id and b.status = 'checked_in')::integer as checked_in_count,
     clock_timestamp() as now"""
 
-# With given locations, one range of the index of each; otherwise the studio's day is one range.
-CLASSES_AT = Statement(f"""
+_BETWEEN = f"""
     select {CLASS} from classes c
-    where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
-      and c.location_id = any(:locations::uuid[]) and (:taught_by::uuid is null or c.instructor_id = :taught_by)
-    order by c.start_time, c.title, c.id limit {MAX_CLASSES + 1}""")
-ALL_CLASSES = Statement(f"""
-    select {CLASS} from classes c
-    where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
+    where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends {{}}
       and (:taught_by::uuid is null or c.instructor_id = :taught_by)
-    order by c.start_time, c.title, c.id limit {MAX_CLASSES + 1}""")
+    order by c.start_time, c.title, c.id limit {MAX_CLASSES + 1}"""
+# With given locations, one range of the index of each; otherwise the studio's day is one range.
+CLASSES_AT = Statement(_BETWEEN.format("and c.location_id = any(:locations::uuid[])"))
+ALL_CLASSES = Statement(_BETWEEN.format(""))
 ONE_CLASS = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.id = :class_id
@@ -83,16 +80,10 @@ async def classes_between(
     """Return the classes that start in a half-open interval, at one location or at all permitted ones; for an
     instructor, those that they teach. At most one more than ``MAX_CLASSES``."""
     wanted = {"studio": access.studio_id, "begins": begins, "ends": ends, "taught_by": access.own_instructor_id}
-    places = _places(access, location_id)
+    places = wanted_places(access, location_id)
     if places is None:
         return [_class(row) for row in await ALL_CLASSES.rows(connection, **wanted)]
     return [_class(row) for row in await CLASSES_AT.rows(connection, **wanted, locations=places)]
-
-
-def _places(access: Access, location_id: UUID | None) -> Sequence[UUID] | None:
-    if location_id is None:
-        return access.location_ids
-    return [location_id] if access.permits(location_id) else []
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID) -> DayClass | None:
@@ -104,22 +95,21 @@ def _class(row: Record) -> DayClass:
     return DayClass(*row)._replace(status=ClassStatus(row["status"]))
 
 
+_SPOTS = """
+    select p.id, p.label, p.x, p.y from classes c
+    join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
+    where c.studio_id = $1 and c.id = $2 and {}
+    order by p.y, p.x, p.label, p.id"""
+SPOTS = _SPOTS.format("c.spot_selection_mode is not null")
+FREE_SPOTS = _SPOTS.format("""not exists (
+        select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
+        and b.status <> 'cancelled')""")
+
+
 async def spots_of_class(connection: Connection, access: Access, class_id: UUID) -> list[Spot]:
     """Return the spots of a class's room row by row; none if members do not choose a spot in this class."""
-    statement = """
-        select p.id, p.label, p.x, p.y from classes c
-        join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
-        where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null
-        order by p.y, p.x, p.label, p.id"""
-    return [Spot(*row) for row in await connection.fetch(statement, access.studio_id, class_id)]
+    return [Spot(*row) for row in await connection.fetch(SPOTS, access.studio_id, class_id)]
 
 
 async def free_spots(connection: Connection, access: Access, class_id: UUID) -> list[Spot]:
-    statement = """
-        select p.id, p.label, p.x, p.y from classes c
-        join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
-        where c.studio_id = $1 and c.id = $2 and not exists (
-            select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
-            and b.status <> 'cancelled')
-        order by p.y, p.x, p.label, p.id"""
-    return [Spot(*row) for row in await connection.fetch(statement, access.studio_id, class_id)]
+    return [Spot(*row) for row in await connection.fetch(FREE_SPOTS, access.studio_id, class_id)]

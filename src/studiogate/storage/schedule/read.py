@@ -183,6 +183,5 @@ class FoundClass(NamedTuple):
 
 async def find_classes(connection: Connection, access: Access, words: list[str], limit: int) -> list[FoundClass]:
     """Return classes of yesterday and the next two weeks whose title or instructor has all words."""
-    permitted = None if access.location_ids is None else list(access.location_ids)
-    rows = await connection.fetch(FIND_CLASSES, access.studio_id, permitted, words, limit)
+    rows = await connection.fetch(FIND_CLASSES, access.studio_id, access.location_ids, words, limit)
     return [FoundClass(*row) for row in rows]

@@ -13,7 +13,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.leads import FormSubmission
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.people import BUCKETS, EMAIL_LOCK
+from studiogate.storage.people import locked_emails
 from studiogate.storage.studio_file.table_types import given
 from studiogate.storage.studio_file.tables import SUBMISSIONS
 
@@ -108,10 +108,7 @@ async def write_metadata(connection: Connection, access: Access, metadata: Mappi
 
 EMAILS = "select email from change_members where email is not null union select email from change_leads"
 
-LOCK_EMAILS = f"""
-    select {EMAIL_LOCK.format(studio="$1", email="email")} from (
-        select distinct on (hashtext(email) & {BUCKETS - 1}) email from ({EMAILS} union {SUBMITTERS}) given
-        order by hashtext(email) & {BUCKETS - 1}) ordered"""
+LOCK_EMAILS = locked_emails(f"({EMAILS} union {SUBMITTERS}) given")
 
 
 async def lock_emails(connection: Connection, access: Access) -> None:

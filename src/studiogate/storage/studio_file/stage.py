@@ -65,12 +65,10 @@ async def leave_out(connection: Connection, tables: Iterable[Table], places: Ite
 
 async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:
     """Return how many rows of the file are new, changed and unchanged."""
-    row = await connection.fetchrow(
+    (row,) = await connection.fetch(
         f"""select (select count(*) from {table.stage}) as staged, count(*) filter (where not existing) as created,
                    count(*) filter (where existing) as updated from {table.change}"""
     )
-    if row is None:
-        raise AssertionError("an aggregate has one row")
     return row["created"], row["updated"], row["staged"] - row["created"] - row["updated"]
 
 
@@ -86,14 +84,9 @@ async def completed_rows(connection: Connection, table: Table, rule: Rule) -> As
 async def ids_of(connection: Connection, table: Table, *, existing: bool, at_most: int) -> AsyncIterator[list[UUID]]:
     """Yield the ids of new rows, or of changed ones, in batches and in the order of the file."""
     statement = f"select id from {table.change} where existing = $1 order by n"
-    batch: list[UUID] = []
-    async for row in connection.cursor(statement, existing, prefetch=PREFETCH):
-        batch.append(row["id"])
-        if len(batch) == at_most:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    cursor = await connection.cursor(statement, existing)
+    while rows := await cursor.fetch(at_most):
+        yield [row["id"] for row in rows]
 
 
 class NewFile(NamedTuple):
