@@ -15,7 +15,7 @@ from studiogate.flows.members import erase
 from studiogate.flows.retry import for_each, for_each_studio, for_each_studio_with, studios_with
 from studiogate.flows.schedule import series as series_flow
 from studiogate.storage import erasure, figures, housekeeping, studio
-from studiogate.storage.accounts import attempts, links, sessions
+from studiogate.storage.accounts import accounts
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import uploads
@@ -176,9 +176,9 @@ async def settle_abandoned_files(database: Database, folder: UploadStore) -> int
 async def forget_staff_secrets(database: Database) -> int:
     """Delete sessions, links and attempts to sign in that ended long ago."""
     forgotten = 0
-    for forget in (sessions.forget, links.forget, attempts.forget):
+    for table in accounts.FORGET:
         async with database.transaction() as connection:
-            forgotten += await forget(connection, BATCH)
+            forgotten += await accounts.forget(connection, table, BATCH)
     return forgotten
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from studiogate.domain.staff.sign_in import AccountState
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.db.statement import new_id
+from studiogate.storage.db.statement import affected, new_id
 
 COLUMNS = """
     a.id, a.email, a.name, a.password_hash, a.totp_secret, a.totp_confirmed_at, a.totp_last_step, a.disabled_at,
@@ -45,6 +45,16 @@ LIST = """
     order by s.slug, a.email limit 1000"""
 # Secrets of all accounts: only `secrets rotate` reads them.
 SECRETS = "select id, totp_secret from staff_accounts where totp_secret is not null order by id for no key update"
+
+# What is over for so long that nobody asks for it any more.
+FORGET = {
+    table: f"delete from {table} where id in (select id from {table} where {over} limit $1)"
+    for table, over in {
+        "staff_sessions": "expires_at < clock_timestamp() - interval '30 days'",
+        "staff_links": "expires_at < clock_timestamp() - interval '7 days'",
+        "staff_sign_in_attempts": "attempted_at < clock_timestamp() - interval '1 day'",
+    }.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +161,8 @@ async def sealed_secrets(connection: Connection) -> list[SealedSecret]:
 
 async def write_secrets(connection: Connection, secrets: Sequence[SealedSecret]) -> None:
     await connection.executemany("update staff_accounts set totp_secret = $2 where id = $1", secrets)
+
+
+async def forget(connection: Connection, table: str, at_most: int) -> int:
+    """Delete old rows of a table of ``FORGET``; return how many."""
+    return affected(await connection.execute(FORGET[table], at_most))

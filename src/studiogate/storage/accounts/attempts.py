@@ -5,7 +5,7 @@ from uuid import UUID
 
 from studiogate.domain.staff.sign_in import Attempt, Tried
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.statement import affected, new_id
+from studiogate.storage.db.statement import new_id
 
 ADD = "insert into staff_sign_in_attempts (id, kind, email_key, address) values ($1, $2, $3, $4)"
 COUNT = """
@@ -14,9 +14,6 @@ COUNT = """
           where kind = $1 and email_key = $2 and attempted_at > clock_timestamp() - $4::interval) of_key,
          (select count(*), min(attempted_at) as oldest from staff_sign_in_attempts
           where kind = $1 and address = $3 and attempted_at > clock_timestamp() - $4::interval) of_address"""
-FORGET = """
-    delete from staff_sign_in_attempts where id in (
-        select id from staff_sign_in_attempts where attempted_at < clock_timestamp() - interval '1 day' limit $1)"""
 
 
 async def add(connection: Connection, kind: Attempt, key: bytes, address: str) -> UUID:
@@ -36,8 +33,3 @@ async def count(connection: Connection, kind: Attempt, key: bytes, address: str,
 async def remove(connection: Connection, attempt_id: UUID) -> None:
     """Remove an attempt that does not count: it succeeded, or was refused by the limit."""
     await connection.execute("delete from staff_sign_in_attempts where id = $1", attempt_id)
-
-
-async def forget(connection: Connection, at_most: int) -> int:
-    """Delete attempts older than a day; return how many."""
-    return affected(await connection.execute(FORGET, at_most))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.db.statement import affected, new_id
+from studiogate.storage.db.statement import new_id
 
 # Why a mail with a link is not sent.
 NOT_NEEDED = "no longer needed"
@@ -35,9 +35,6 @@ QUEUE_RESET = """
     insert into audit_log (studio_id, id, channel, actor_name, address, action, subject_type, subject_id)
     select f.studio_id, gen_random_uuid(), 'console', 'visitor', $3, 'staff.request_reset', 'staff_account', f.id
     from found f"""
-FORGET = """
-    delete from staff_links where id in (
-        select id from staff_links where expires_at < clock_timestamp() - interval '7 days' limit $1)"""
 
 
 class StoredLink(NamedTuple):
@@ -72,8 +69,3 @@ async def queue_reset(connection: Connection, email: str, address: str | None) -
     """Queue a mail with a link to set a new password, in one of the account's studios, if there is such an account, and
     record in all of them from where it was asked for."""
     await connection.execute(QUEUE_RESET, email, new_id(), address)
-
-
-async def forget(connection: Connection, at_most: int) -> int:
-    """Delete links that expired a week ago; return how many."""
-    return affected(await connection.execute(FORGET, at_most))

@@ -44,9 +44,6 @@ LIST = """
     where s.account_id = $1 and s.ended_at is null and s.expires_at > clock_timestamp()
       and ($2::uuid is null or s.chosen_studio_id = $2)
     order by s.last_used_at desc, s.id"""
-FORGET = """
-    delete from staff_sessions where id in (
-        select id from staff_sessions where expires_at < clock_timestamp() - interval '30 days' limit $1)"""
 
 
 class NewSession(NamedTuple):
@@ -118,8 +115,3 @@ async def end(connection: Connection, which: Sessions) -> int:
 async def list_sessions(connection: Connection, account_id: UUID, studio_id: UUID | None = None) -> list[Record]:
     """Return the sessions of an account that have not ended, in all studios or in one, the one used last first."""
     return list(await connection.fetch(LIST, account_id, studio_id))
-
-
-async def forget(connection: Connection, at_most: int) -> int:
-    """Delete sessions that expired a month ago; return how many."""
-    return affected(await connection.execute(FORGET, at_most))
