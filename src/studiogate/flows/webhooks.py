@@ -14,7 +14,7 @@ from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.webhooks.deliveries import MAX_ENDPOINTS, MAX_WAITING, new_secret
 from studiogate.flows import retry
 from studiogate.flows.changes import audited, record, record_creation
-from studiogate.storage import event_changes, event_numbering, events, secret_key
+from studiogate.storage import event_changes, event_numbering, events, secret_key, studio
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.db.statement import new_id
@@ -34,7 +34,8 @@ async def create(
     connection: Connection, access: Access, sealer: Sealer, details: Mapping[str, object]
 ) -> str | Refusal:
     """Create an endpoint and return it with its secret. Must run inside a transaction."""
-    await endpoints.lock_studio(connection, access)
+    # Its endpoints are created one after the other, so that they can be counted.
+    await studio.lock_studio(connection, access)
     if await endpoints.count_live(connection, access) >= MAX_ENDPOINTS:
         return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAX_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()

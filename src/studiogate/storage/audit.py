@@ -36,15 +36,23 @@ TABLES: Mapping[str, str] = {
 }
 # A studio's row has no id of its own, and a role is identified by its account.
 IDS = {"studio": "studio_id", "staff_role": "account_id"}
+
+
+def limit_ids(owner: str, limit: str, row: str) -> str:
+    """Return SQL for the ids of what a product or a price is limited to; ``row`` is its own id."""
+    return (
+        f"array(select o.{limit}_id from {owner}_{limit}s o where o.studio_id = $1 and o.{owner}_id = {row} order by 1)"
+    )
+
+
 # What a row has in other tables, as one more object.
-_LIMITS = "array(select o.{1}_id from {0}_{1}s o where o.studio_id = $1 and o.{0}_id = t.id order by 1)"
 MORE = {
-    "product": f"""jsonb_build_object('location_ids', {_LIMITS.format("product", "location")},
-                                      'class_type_ids', {_LIMITS.format("product", "class_type")})""",
+    "product": f"""jsonb_build_object('location_ids', {limit_ids("product", "location", "t.id")},
+                                      'class_type_ids', {limit_ids("product", "class_type", "t.id")})""",
     "room": """jsonb_build_object('spots', array(
         select jsonb_build_object('label', p.label, 'x', p.x, 'y', p.y) from room_spots p
         where p.studio_id = $1 and p.room_id = t.id order by p.created_at, p.id))""",
-    "price": f"jsonb_build_object('location_ids', {_LIMITS.format('price', 'location')})",
+    "price": f"jsonb_build_object('location_ids', {limit_ids('price', 'location', 't.id')})",
 }
 ROWS: Mapping[str, str] = {
     kind: f"""
@@ -54,23 +62,21 @@ ROWS: Mapping[str, str] = {
 }
 # Who acted, for people: the name of the account, else its email, as the entry has it. a: the entry, p: the account.
 ACTOR = "coalesce(nullif(p.name, ''), a.actor_name)"
-INSERT = Statement("""
-    insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
-                           changes, reason)
+_COLUMNS = "studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id, changes"
+INSERT = Statement(f"""
+    insert into audit_log ({_COLUMNS}, reason)
     values (:studio, :id, :channel, :account_id, :actor_name, :address, :action, :kind, :subject, :changes, :reason)""")
 
-INSERT_MANY = Statement("""
-    insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
-                           changes)
+INSERT_MANY = Statement(f"""
+    insert into audit_log ({_COLUMNS})
     select :studio, e.id, :channel, :account_id, :actor_name, :address, e.action, e.kind, e.subject, e.changes::jsonb
     from unnest(:ids::uuid[], :actions::text[], :kinds::text[], :subjects::uuid[], :changes::text[])
         e(id, action, kind, subject, changes)""")
 # {0}: the entries, in order.
-INSERT_SELECTED = """
-    insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
-                           changes)
+INSERT_SELECTED = f"""
+    insert into audit_log ({_COLUMNS})
     select $1, gen_random_uuid(), $2, $3, $4, $5, e.action, $6, e.subject, e.changes::jsonb
-    from ({0}) e(number, subject, action, changes) order by e.number"""
+    from ({{0}}) e(number, subject, action, changes) order by e.number"""
 
 
 class Subject(NamedTuple):

@@ -11,6 +11,7 @@ from studiogate.domain.catalog import NewPrice, Price, Product
 from studiogate.domain.memberships import Interval
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.storage.audit import limit_ids
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.paging import Filter, Resource, read_page
 from studiogate.storage.status_lists import CHANGEABLE
@@ -69,12 +70,9 @@ async def list_products(
 
 # The locations to which prices and their products are limited (none: they are sold everywhere), and the class types to
 # which the products are.
-PRICE_LIMITS = """
-    select p.id,
-           array(select o.location_id from price_locations o where o.studio_id = $1 and o.price_id = p.id),
-           array(select o.location_id from product_locations o where o.studio_id = $1 and o.product_id = p.product_id),
-           array(select o.class_type_id from product_class_types o
-                 where o.studio_id = $1 and o.product_id = p.product_id)
+PRICE_LIMITS = f"""
+    select p.id, {limit_ids("price", "location", "p.id")}, {limit_ids("product", "location", "p.product_id")},
+           {limit_ids("product", "class_type", "p.product_id")}
     from prices p where p.studio_id = $1 and p.product_id = any($2::uuid[])"""
 
 
@@ -148,12 +146,10 @@ async def lock_product(connection: Connection, access: Access, product_id: UUID)
 
 
 async def find_product(connection: Connection, access: Access, product_id: UUID) -> Product | None:
-    statement = """
+    statement = f"""
         select d.id, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,
-               array(select o.location_id from product_locations o
-                     where o.studio_id = $1 and o.product_id = d.id order by 1) as location_ids,
-               array(select o.class_type_id from product_class_types o
-                     where o.studio_id = $1 and o.product_id = d.id order by 1) as class_type_ids
+               {limit_ids("product", "location", "d.id")} as location_ids,
+               {limit_ids("product", "class_type", "d.id")} as class_type_ids
         from products d where d.studio_id = $1 and d.id = $2"""
     row = await connection.fetchrow(statement, access.studio_id, product_id)
     if row is None:
@@ -164,10 +160,9 @@ async def find_product(connection: Connection, access: Access, product_id: UUID)
 
 async def prices_of(connection: Connection, access: Access, product_id: UUID) -> list[Price]:
     """Return a product's prices, the oldest first, retired ones included."""
-    statement = """
+    statement = f"""
         select p.id, p.product_id, p.amount, p.currency, p."interval", p."default", p.active, p.created_at,
-               array(select o.location_id from price_locations o
-                     where o.studio_id = $1 and o.price_id = p.id order by 1) as location_ids
+               {limit_ids("price", "location", "p.id")} as location_ids
         from prices p where p.studio_id = $1 and p.product_id = $2 order by p.created_at, p.id"""
     rows = await connection.fetch(statement, access.studio_id, product_id)
     return [_price(row) for row in rows]

@@ -120,10 +120,6 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def _report_nothing(_progress: Progress) -> None:
-    pass
-
-
 @cache  # Called by every /readyz, also in a process that can no longer read the files.
 def migrations() -> list[Migration]:
     folder = resources.files("studiogate.storage.db") / "migrations"
@@ -154,7 +150,7 @@ async def pending(connection: Connection) -> list[Migration]:
 
 
 async def migrate(
-    connection: Connection, only: Collection[str] | None = None, report: Report = _report_nothing
+    connection: Connection, only: Collection[str] | None = None, report: Report = lambda _: None
 ) -> list[Migration]:
     """Apply pending migrations, or ``only`` these versions, step by step; return those that were completed here."""
     async with connection.transaction():

@@ -13,6 +13,14 @@ from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.domain.json_values import json_text
 from studiogate.storage.db.pool import Connection
 
+_FORM = (
+    "select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version, clock_timestamp() as now"
+)
+PAGE_FORM = f"{_FORM} from forms f where f.studio_id = $1 and f.slug = $2 and f.status <> 'draft'"
+PREVIEW_FORM = f"""
+    {_FORM}, d.content
+    from forms f left join form_drafts d on d.studio_id = f.studio_id and d.form_id = f.id
+    where f.studio_id = $1 and f.slug = $2"""
 MEMBER = "select id, name, email from members where studio_id = $1 and id = $2 and erased_at is null"
 
 
@@ -98,10 +106,7 @@ async def find_page_studio(connection: Connection, slug: str) -> PageStudio | No
 
 async def find_page_form(connection: Connection, access: Access, slug: str) -> PageForm | None:
     # A draft is visible only to its authors. An archived form is found, because visitors may still have its address.
-    statement = """
-        select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version, clock_timestamp() as now
-        from forms f where f.studio_id = $1 and f.slug = $2 and f.status <> 'draft'"""
-    row = await connection.fetchrow(statement, access.studio_id, slug)
+    row = await connection.fetchrow(PAGE_FORM, access.studio_id, slug)
     if row is None:
         return None
     fields = [each for each in json.loads(row["fields"]) if isinstance(each, dict)]
@@ -111,12 +116,7 @@ async def find_page_form(connection: Connection, access: Access, slug: str) -> P
 
 async def find_preview_form(connection: Connection, access: Access, slug: str) -> PageForm | None:
     """Return a form of any status as it is being edited, as far as that has no faults."""
-    statement = """
-        select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version,
-               clock_timestamp() as now, d.content
-        from forms f left join form_drafts d on d.studio_id = f.studio_id and d.form_id = f.id
-        where f.studio_id = $1 and f.slug = $2"""
-    row = await connection.fetchrow(statement, access.studio_id, slug)
+    row = await connection.fetchrow(PREVIEW_FORM, access.studio_id, slug)
     if row is None:
         return None
     stored = {

@@ -113,11 +113,7 @@ async def forms_of(connection: Connection, access: Access, values: Mapping[str, 
 
 # The classes to come that use a row of a kind.
 USES: Mapping[str, str] = {
-    "location": "c.location_id = $2",
-    "room": "c.room_id = $2",
-    "class_type": "c.class_type_id = $2",
-    "instructor": "c.instructor_id = $2",
-    "studio": "c.studio_id = $2",
+    kind: f"c.{kind}_id = $2" for kind in ("location", "room", "class_type", "instructor", "studio")
 }
 TO_COME = "c.studio_id = $1 and c.status = 'scheduled' and c.start_time > now()"
 # The series that still create classes with a row of a kind.

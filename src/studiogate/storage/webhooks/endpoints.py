@@ -50,11 +50,6 @@ async def scopes_of(connection: Connection, access: Access, endpoint_id: UUID) -
     return found or []
 
 
-async def lock_studio(connection: Connection, access: Access) -> None:
-    """Lock the studio: its endpoints are created one after the other, so that they can be counted."""
-    await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
-
-
 async def count_live(connection: Connection, access: Access) -> int:
     """Count the studio's endpoints, except those of revoked credentials, which receive nothing."""
     statement = """
