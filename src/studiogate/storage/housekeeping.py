@@ -89,6 +89,14 @@ STUDIOS: Mapping[str, str] = {
             select from staff_form_tokens t where t.studio_id = s.studio_id and t.{_OLD_FORM})""",
 }
 
+
+def _batch(table: str, old: str, order: str = "", key: str = "id") -> str:
+    """Return the statement that deletes one batch of old rows."""
+    return f"""
+        delete from {table} where studio_id = $1 and ({key}) in (
+            select {key} from {table} where studio_id = $1 and {old} {order} limit $2)"""
+
+
 # Each deletes one batch. $1 studio, $2 how many rows.
 DELETE: Mapping[str, str] = {
     # A key whose result is being replaced is locked and skipped. The age is checked twice: a delete that had to wait
@@ -97,9 +105,7 @@ DELETE: Mapping[str, str] = {
         delete from idempotency_keys where studio_id = $1 and {_OLD_KEY} and (credential_id, key) in (
             select credential_id, key from idempotency_keys
             where studio_id = $1 and {_OLD_KEY} limit $2 for update skip locked)""",
-    "old mails": f"""
-        delete from mails where (studio_id, id) in (
-            select studio_id, id from mails where studio_id = $1 and {_OLD_MAIL} limit $2)""",
+    "old mails": _batch("mails", _OLD_MAIL),
     # With their deliveries.
     "old events": f"""
         delete from events where studio_id = $1 and id in (
@@ -107,16 +113,9 @@ DELETE: Mapping[str, str] = {
                             order by sequence limit $2) oldest
             where {_OLD_EVENT})""",
     # With their attempts.
-    "old deliveries": f"""
-        delete from webhook_deliveries where studio_id = $1 and id in (
-            select d.id from webhook_deliveries d where d.studio_id = $1 and d.{_OLD_EVENT}
-            order by d.created_at limit $2)""",
-    "old audit entries": f"""
-        delete from audit_log where studio_id = $1 and id in (
-            select id from audit_log where studio_id = $1 and {_OLD_ENTRY} limit $2)""",
-    "old requests": f"""
-        delete from request_log where studio_id = $1 and id in (
-            select id from request_log where studio_id = $1 and {_OLD_REQUEST} order by occurred_at limit $2)""",
+    "old deliveries": _batch("webhook_deliveries", _OLD_EVENT, "order by created_at"),
+    "old audit entries": _batch("audit_log", _OLD_ENTRY),
+    "old requests": _batch("request_log", _OLD_REQUEST, "order by occurred_at"),
     # Reads all entries that are kept, to find the newest one of those that are too many. What another process is
     # deleting at the same moment is left to it.
     "surplus requests": f"""
@@ -126,9 +125,7 @@ DELETE: Mapping[str, str] = {
                 select b.occurred_at from request_log b where b.studio_id = $1
                 order by b.occurred_at desc, b.id desc offset {request_log.KEPT_PER_STUDIO} limit 1)
             order by occurred_at limit $2 for update skip locked)""",
-    "old form tokens": f"""
-        delete from staff_form_tokens where studio_id = $1 and (account_id, token) in (
-            select account_id, token from staff_form_tokens where studio_id = $1 and {_OLD_FORM} limit $2)""",
+    "old form tokens": _batch("staff_form_tokens", _OLD_FORM, key="account_id, token"),
 }
 
 

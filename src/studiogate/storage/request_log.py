@@ -55,6 +55,13 @@ BY_ERROR = Statement(f"""
            max(r.occurred_at) as last_at {_MATCHING} and r.status >= {FIRST_FAILURE}
     group by r.status, r.code, r.method, r.route order by requests desc, last_at desc limit 100""")
 ONE = Statement(f"select {_SHOWN} from request_log r where r.studio_id = :studio and r.id = :id")
+# Of a key, from a status on.
+OF_KEY = f"""
+    select id, occurred_at, method, route, status, code, milliseconds, bytes, request_id, unlisted
+    from request_log r
+    where studio_id = $1 and credential_id = $2 and ($3 = 0 or status >= $3)
+      and ($4::uuid is null or {comes_after("request_log", "r", "$4", "occurred_at")})
+    order by occurred_at desc, id desc limit $5"""
 # Requests that are not listed were counted with the last listed one of their key.
 PER_DAY = Statement(f"""
     select (r.occurred_at at time zone :timezone)::date as day, count(*) + sum(r.unlisted) as requests,
@@ -101,20 +108,9 @@ async def add(connection: Connection, access: Access, keys: Sequence[KeyRequests
 
 async def list_requests(connection: Connection, access: Access, wanted: LogFilter) -> list[Record]:
     """Return the newest requests of a key; ``before`` is the last entry of the previous page."""
-    rows: list[Record] = await connection.fetch(
-        f"""
-        select id, occurred_at, method, route, status, code, milliseconds, bytes, request_id, unlisted
-        from request_log r
-        where studio_id = $1 and credential_id = $2 and ($3 = 0 or status >= $3)
-          and ($4::uuid is null or {comes_after("request_log", "r", "$4", "occurred_at")})
-        order by occurred_at desc, id desc limit $5""",
-        access.studio_id,
-        wanted.credential_id,
-        FIRST_FAILURE if wanted.failures_only else 0,
-        wanted.before,
-        wanted.limit,
-    )
-    return rows
+    lowest = FIRST_FAILURE if wanted.failures_only else 0
+    values = (wanted.credential_id, lowest, wanted.before, wanted.limit)
+    return await connection.fetch(OF_KEY, access.studio_id, *values)
 
 
 def _values(access: Access, wanted: RequestFilters) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Read what the pages of the settings show of locations, rooms, class types and instructors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -74,10 +74,8 @@ class Listed(NamedTuple):
 
 async def list_rows(connection: Connection, access: Access, kind: str, wanted: Listed) -> list[Record]:
     """Return the permitted rows of a kind, the newest first."""
-    rows: Sequence[Record] = await connection.fetch(
-        LISTS[kind], access.studio_id, wanted.active, access.location_ids, wanted.after, wanted.limit
-    )
-    return list(rows)
+    values = (wanted.active, access.location_ids, wanted.after, wanted.limit)
+    return await connection.fetch(LISTS[kind], access.studio_id, *values)
 
 
 async def names(connection: Connection, access: Access, kind: str) -> list[Record]:
