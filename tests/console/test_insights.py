@@ -155,7 +155,7 @@ async def test_sums_of_a_day(console: Console) -> None:
     assert "$37.00" in texts(await console.get("/console/sales/sums")), "paid today, whenever it was sold"
     await studio.staff(purchases.mark, old, PurchaseStatus.FAILED)
     text = (await console.get("/console/sales/sums?by=location&format=csv")).text
-    assert "No location,USD,0,0,0,0,5,5" in text
+    assert "No location,USD,0.00,0.00,0.00,0.00,5.00,5.00" in text
     desk = await console.as_role(Role.FRONT_DESK, studio.other_location)
     limited = texts(await desk.get("/console/sales/sums"))
     assert "$20.00" in limited

@@ -13,6 +13,7 @@ from studiogate.console.framework.parse import Period, period_of, read_date
 from studiogate.console.members import words
 from studiogate.console.sales.lists import PATH, known_place, today_of
 from studiogate.domain.fields.catalog import PaidBy
+from studiogate.domain.money import money_text
 from studiogate.domain.staff import Permission
 from studiogate.web.response import Answer
 
@@ -31,6 +32,11 @@ class Line(NamedTuple):
     @property
     def total(self) -> Decimal:
         return sum(self.amounts, Decimal(0))
+
+
+def texts_of(line: Line) -> list[str]:
+    """Return the amounts of a line and their total for a file, with the currency's decimals."""
+    return [money_text(amount, line.currency) for amount in (*line.amounts, line.total)]
 
 
 def lines_of(table: Table) -> list[Line]:
@@ -79,8 +85,7 @@ async def sums(request: ConsoleRequest) -> Answer:
     if request.query.get("format") == "csv":
         header = [BY[by], "Currency", *(words.paid_by(each or None) or "not said" for each in WAYS), "Total"]
         rows = [
-            [label(each.group) if by == "location" else each.group, each.currency, *each.amounts, each.total]
-            for each in lines
+            [label(each.group) if by == "location" else each.group, each.currency, *texts_of(each)] for each in lines
         ]
         return csv_table(f"sums-{period.first}-{period.last}", [header, *rows])
     return request.render(
