@@ -9,7 +9,7 @@ from pathlib import Path
 
 from studiogate.console.framework import formats
 from studiogate.domain.logos import logo_path
-from studiogate.domain.retention import REQUEST_DAYS
+from studiogate.domain.retention import EVENT_DAYS, REQUEST_DAYS
 from studiogate.templating import templates_in
 from studiogate.web.response import Answer, Header
 from studiogate.web.static_assets import SHARED, StaticAssets, Themes
@@ -34,7 +34,11 @@ def find(path: str, *, zipped: bool) -> Answer | None:
 _environment = templates_in(Path(__file__).parent.parent / "templates")
 _environment.filters.update({each.__name__: each for each in formats.FILTERS})
 _environment.globals.update(
-    asset=ASSETS.address, theme_address=THEMES.address, logo_path=logo_path, request_days=REQUEST_DAYS
+    asset=ASSETS.address,
+    theme_address=THEMES.address,
+    logo_path=logo_path,
+    event_days=EVENT_DAYS,
+    request_days=REQUEST_DAYS,
 )
 
 
