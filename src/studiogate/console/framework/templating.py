@@ -9,6 +9,7 @@ from pathlib import Path
 
 from studiogate.console.framework import formats
 from studiogate.domain.logos import logo_path
+from studiogate.domain.names import MAX_NAME
 from studiogate.domain.retention import EVENT_DAYS, REQUEST_DAYS
 from studiogate.templating import templates_in
 from studiogate.web.response import Answer, Header
@@ -38,6 +39,7 @@ _environment.globals.update(
     theme_address=THEMES.address,
     logo_path=logo_path,
     event_days=EVENT_DAYS,
+    max_name=MAX_NAME,
     request_days=REQUEST_DAYS,
 )
 
