@@ -73,8 +73,7 @@ def _plan_of_code(code: str) -> _Plan | None:
 
 @cache
 def _plan_of_country(country: str) -> _Plan | None:
-    found = PhoneMetadata.metadata_for_region(country)
-    if found is None:
+    if (found := PhoneMetadata.metadata_for_region(country)) is None:
         return None
     return _plan(found, found.international_prefix, str(found.country_code))
 

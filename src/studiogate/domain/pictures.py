@@ -66,8 +66,7 @@ def read_picture(content: bytes, size: Size) -> Picture | PictureFault:
     if found.fault is not None or found.type not in FORMATS:
         return PictureFault(found.fault or "is not a JPEG, PNG or WebP image")
     format_, read_size = FORMATS[found.type]
-    stated = read_size(stream)
-    if stated is None:
+    if (stated := read_size(stream)) is None:
         return DAMAGED
     width, height = stated
     if width * height > MAX_PIXELS:

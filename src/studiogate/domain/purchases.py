@@ -206,8 +206,7 @@ def sell(order: Order, offer: Offer, zone: tzinfo, now: datetime) -> tuple[Sale 
     faults = _offer_faults(order, offer.product)
     if offer.product.product_type not in GIVING_A_MEMBERSHIP:
         faults.append(fault("product_id", f"is of type {offer.product.product_type}: record a purchase of it"))
-    price = choose_sale_price(order, offer)
-    if price is None:
+    if (price := choose_sale_price(order, offer)) is None:
         return None, [*faults, fault("price_id", NOT_ON_SALE)]
     faults += _order_faults(order, offer.product, price, now)
     if faults:

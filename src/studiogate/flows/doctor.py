@@ -168,8 +168,7 @@ async def _mails(connection: Connection) -> Finding:
 
 async def _backup(connection: Connection) -> Finding:
     """Return when the newest backup was taken of which is known that it can be restored."""
-    taken_at = await backup.newest_proven(connection)
-    if taken_at is None:
+    if (taken_at := await backup.newest_proven(connection)) is None:
         return Finding("ok", "backup", "none has been proven yet: `studiogate backup --verify` restores it on trial")
     text = f"the newest that is proven to restore was taken on {taken_at:%Y-%m-%d at %H:%M} UTC"
     if clock.now() - taken_at > OLDEST_BACKUP:

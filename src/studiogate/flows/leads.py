@@ -92,8 +92,7 @@ async def create_or_identify(
     response = context.success(mutation(lead_id, created=True))
     whole = given.filled_from(LeadContact(source=DEFAULT_SOURCE))
     new = storage.NewLead(lead_id, email, whole, is_recorded=True, answers=context.answer(response))
-    kept = await storage.make_or_lock(connection, access, new)
-    if kept is None:
+    if (kept := await storage.make_or_lock(connection, access, new)) is None:
         return response
     filled = kept.contact.filled_from(given)
     if grows_too_large(kept.contact.metadata, filled.metadata):

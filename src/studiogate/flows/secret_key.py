@@ -44,8 +44,7 @@ async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rota
     """Reseal every secret under another key, in one transaction; return None if that was done already. What cannot be
     opened stays: a webhook secret has to be rotated, a second factor to be removed by an operator."""
     async with transaction_on(connection):
-        keys = choose(await secret_key.key_fingerprint(connection, "update"))
-        if keys is None:
+        if (keys := choose(await secret_key.key_fingerprint(connection, "update"))) is None:
             return None
         old, new = Sealer(lambda: keys), Sealer(lambda: keys[-1:])
         endpoints = await secret_key.endpoint_secrets(connection)
@@ -73,8 +72,7 @@ async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rota
 
 def _endpoint(old: Sealer, new: Sealer, row: secret_key.EndpointSecrets) -> secret_key.EndpointSecrets | None:
     purpose = purpose_of(operator_access(row.studio_id), row.endpoint_id)
-    secret = _anew(old, new, row.secret, purpose)
-    if secret is None:
+    if (secret := _anew(old, new, row.secret, purpose)) is None:
         return None
     # An earlier secret that cannot be opened stays in its place, beside its end; nothing is signed with it.
     earlier = [_anew(old, new, each, purpose) or each for each in row.earlier]

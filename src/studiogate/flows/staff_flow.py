@@ -73,8 +73,7 @@ async def note_location(database: Database, access: Access, location: str) -> No
 
 async def first_location(database: Database, access: Access) -> str | None:
     """Return where the first answer to the form led to."""
-    form = form_tokens.sent_form(access)
-    if form is None:
+    if (form := form_tokens.sent_form(access)) is None:
         return None
     async with database.connection() as connection:
         return await form_tokens.read_location(connection, access, form)

@@ -68,8 +68,7 @@ async def change(connection: Connection, access: Access, given: rows.Given) -> r
 @staff_flow(Permission.STUDIO)
 async def change_rules(connection: Connection, access: Access, members: Mapping[str, object]) -> rows.Saved | Refusal:
     """Change the given members of the studio's policy; the others stay as they are."""
-    stored = await storage.lock_studio(connection, access)
-    if stored is None:
+    if (stored := await storage.lock_studio(connection, access)) is None:
         return NOT_FOUND
     return await change(connection, access, rows.Given({"policy": {**json.loads(stored["policy"]), **members}}))
 

@@ -140,8 +140,7 @@ def class_times(cells: Mapping[str, Any], dates: Dates, zone: ZoneInfo) -> dict[
     With a date of its own, the start and the end are times of day. An end that is not after the start is on the
     following day. A start without an end needs a duration.
     """
-    written = _start(cells, dates)
-    if written is None:
+    if (written := _start(cells, dates)) is None:
         return {}
     if written.clock is None:
         raise WrongCellError("has no time of day")
@@ -165,8 +164,7 @@ def _start(cells: Mapping[str, object], dates: Dates) -> Written | None:
 
 
 def _end(cells: Mapping[str, object], dates: Dates, start: Written, zone: ZoneInfo) -> datetime | None:
-    text = cells.get("end_time")
-    if text is None:
+    if (text := cells.get("end_time")) is None:
         return None
     if cells.get("date") is None:
         return formats.instant(formats.read_date(str(text), dates["end_time"]), zone)

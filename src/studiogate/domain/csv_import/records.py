@@ -164,8 +164,7 @@ class RecordReader:
                     return None
                 at = end + 1
                 continue
-            quoted = _QUOTED.match(line, at)
-            if quoted is None:
+            if (quoted := _QUOTED.match(line, at)) is None:
                 return [line[at + 1 :]]
             record.cells.append(quoted[1].replace('""', '"'))
             if self._ends(record, line, quoted.end()):

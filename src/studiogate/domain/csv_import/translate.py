@@ -168,8 +168,7 @@ class Translator:
             row.defaults.setdefault("key", row.external_id)
 
     def _member_email(self, row: Translated) -> str | None:
-        text = row.values.pop("member_email", None)
-        if text is None:
+        if (text := row.values.pop("member_email", None)) is None:
             return None
         try:
             return str(check(email, text, self._directory.setting))

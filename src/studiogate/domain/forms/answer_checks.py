@@ -78,8 +78,7 @@ def _number(field_: Field, _setting: FormSetting) -> ValueCheck:
     least, most = _bound(field_.get("min")), _bound(field_.get("max"))
 
     def check(value: str) -> str | None:
-        number = as_decimal(value)
-        if number is None:
+        if (number := as_decimal(value)) is None:
             return "must be a number"
         if least is not None and number < least:
             return f"must be at least {least}"

@@ -71,8 +71,7 @@ def consent_text(field: Field) -> str:
 
 def _misplaced(key: str, by_key: Mapping[str, Field], visible: frozenset[str], answer: object) -> Fault | None:
     """Return a fault for an answer to a field that is unknown, or hidden or a section break and not left empty."""
-    field = by_key.get(key)
-    if field is None:
+    if (field := by_key.get(key)) is None:
         return Fault((*DATA, key), "unknown_field", "This form has no such field")
     kind = field.get("type")
     if answer in ("", []) or (key in visible and kind != FieldType.SECTION_BREAK):

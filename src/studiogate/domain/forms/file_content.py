@@ -111,8 +111,7 @@ def examine(stream: BinaryIO, size: int) -> Content:
     head = stream.read(HEAD)
     kind = _kind(head)
     if kind in _SIZES:
-        found = _SIZES[kind](stream)
-        if found is None:
+        if (found := _SIZES[kind](stream)) is None:
             return Content(UNKNOWN, "is damaged, or not only the image it begins as")
         if max(found) > MAX_SIDE:
             return Content(kind, f"is an image with a side of more than {MAX_SIDE} pixels")
@@ -157,8 +156,7 @@ def _text_kind(stream: BinaryIO) -> str:
             return UNKNOWN
     if rest:
         return UNKNOWN
-    found = _ACTIVE.search(start)
-    if found is None:
+    if (found := _ACTIVE.search(start)) is None:
         return TEXT
     return "image/svg+xml" if found[0].lower() == b"<svg" else "text/html"
 

@@ -29,8 +29,7 @@ def png_size(stream: BinaryIO) -> Size | None:
         length, kind = struct.unpack(">I4s", head)
         if (number == 0) != (kind == b"IHDR") or length > 2**31 - 1:
             return None
-        body = _chunk(stream, kind, length)
-        if body is None:
+        if (body := _chunk(stream, kind, length)) is None:
             return None
         if kind == b"IHDR":
             size = Size(*struct.unpack(">II", body[:8])) if length == 13 else None

@@ -107,8 +107,7 @@ def _parts(secret: bytes, purpose: str, form_id: UUID, text: str) -> list[str] |
 def _read_signed(
     secret: bytes, purpose: str, form_id: UUID, text: str, now: datetime
 ) -> tuple[UUID, datetime] | LinkProblem:
-    parts = _parts(secret, purpose, form_id, text)
-    if parts is None:
+    if (parts := _parts(secret, purpose, form_id, text)) is None:
         return LinkProblem.INVALID
     try:
         named = UUID(bytes=base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))

@@ -95,8 +95,7 @@ def asked_key(field: Field) -> str | None:
 
 def _visible(field: Field, state: _State) -> bool:
     """Return whether a field's rule holds for the answer to the field that it refers to."""
-    asked = asked_key(field)
-    if asked is None:
+    if (asked := asked_key(field)) is None:
         return True
     rule, kind = field["display_when"], state.by_key.get(asked, {}).get("type")
     test = _TESTS.get(str(rule.get("op")))

@@ -108,8 +108,7 @@ def end_refusal(pattern: Pattern, last_date: date, today: date) -> Refusal | Non
     ends = pattern.last_date
     if last_date < today - timedelta(days=1):
         return invalid([Fault(("last_date",), "value_error", "must not be before yesterday")])
-    beyond = invalid(date_faults("last_date", last_date))
-    if beyond is not None:
+    if beyond := invalid(date_faults("last_date", last_date)):
         return beyond
     if ends is not None and ends < today:
         return Refusal(Code.INVALID_TRANSITION, {"from": "ended", "to": "ended"})

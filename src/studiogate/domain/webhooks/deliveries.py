@@ -42,16 +42,9 @@ MAX_WAITING = 10_000  # deliveries per endpoint
 
 # The delays before the first attempt and after each failed one.
 DELAYS = (
-    timedelta(0),
-    timedelta(seconds=5),
-    timedelta(minutes=5),
-    timedelta(minutes=30),
-    timedelta(hours=2),
-    timedelta(hours=5),
-    timedelta(hours=10),
-    timedelta(hours=14),
-    timedelta(hours=20),
-    timedelta(hours=24),
+    *(timedelta(seconds=each) for each in (0, 5)),
+    *(timedelta(minutes=each) for each in (5, 30)),
+    *(timedelta(hours=each) for each in (2, 5, 10, 14, 20, 24)),
 )
 JITTER = 0.1  # extends a delay by up to this share, so that retries after an outage do not arrive all at once
 GONE = 410

@@ -103,8 +103,7 @@ class ClassState:
         """Decide a cancellation; the members whom it may move are locked."""
         self._settle()
         people = await self._waiting_people() if self.situation.class_.waitlist_count else None
-        held = self._held.get(wanted.booking_id)
-        if held is None:
+        if (held := self._held.get(wanted.booking_id)) is None:
             return NOT_FOUND
         decided = await cancel.decide(self.connection, self.access, self.situation, held, wanted.cause)
         if isinstance(decided, Refusal):

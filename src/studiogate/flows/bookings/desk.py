@@ -182,8 +182,7 @@ async def move_booking(connection: Connection, access: Access, wanted: Move) -> 
     # A member who waits for the new class may keep that booking.
     moved_to = await staff.waitlisted_booking(connection, access, wanted.class_id, member_id) or new_id()
     cancelled = StaffCancellation(wanted.booking_id, reason or MOVED, CancellationCause.MOVED, moved_to)
-    receipt = await staff_bookings.cancel_by_staff(connection, access, cancelled)
-    if isinstance(receipt, Refusal):
+    if isinstance(receipt := await staff_bookings.cancel_by_staff(connection, access, cancelled), Refusal):
         return receipt
     place = StaffBooking(wanted.class_id, member_id, wanted.join_waitlist, wanted.class_spot_id, wanted.override)
     returned_to = UUID(receipt["membership_id"]) if receipt["credits_returned"] else None

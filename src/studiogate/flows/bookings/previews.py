@@ -62,8 +62,7 @@ async def plan_cancellation(
     concerned = promote.MembersToLoad([member_id], situation.class_.available_count + 1, preview=True)
     people = await promote.load_members(connection, access, situation, concerned)
     held = await facts.look_at_booking(connection, access, booking_id, situation)
-    decided = await cancel.decide(connection, access, situation, held, cause)
-    if isinstance(decided, Refusal):
+    if isinstance(decided := await cancel.decide(connection, access, situation, held, cause), Refusal):
         return decided
     steps = cancel.plan(situation, people, held.booking, decided)
     promoted = [each.entry.member.id for each in steps if isinstance(each.verdict, Promote)]

@@ -113,8 +113,7 @@ async def answer_faults(
     faults = [BAD_EMAIL] if isinstance(email, str) and normalize_email(email) is None else []
     if form_id is None or not isinstance(data, Mapping):
         return faults
-    form = _as_seen_by(access, await storage.find_form(connection, access, form_id))
-    if form is None:
+    if (form := _as_seen_by(access, await storage.find_form(connection, access, form_id))) is None:
         return faults
     judgement = await _judge(connection, access, form, data)
     return faults + judgement.faults

@@ -52,8 +52,7 @@ async def open_for_uploads(connection: Connection, access: Access, form_id: str 
 
 async def judge(form: FormForUpload, field_key: str, filename: str, file: IncomingFile) -> storage.NewUpload | Refusal:
     """Return the row for a file that has arrived completely, or what is wrong with the file."""
-    field = form.fields.get(field_key)
-    if field is None:
+    if (field := form.fields.get(field_key)) is None:
         return faulty(NO_SUCH_FIELD)
     if file.size > size_limit(field):
         return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": size_limit(field)}, "file")

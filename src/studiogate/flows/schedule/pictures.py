@@ -26,15 +26,13 @@ async def upload(
     connection: Connection, access: Access, folder: UploadStore, subject: Subject, content: bytes
 ) -> str | Refusal:
     """Give a class type or an instructor the picture in a file; return its path on this service."""
-    refusal = access.refusal_without_permission(Permission.SCHEDULE)
-    if refusal is not None:
+    if refusal := access.refusal_without_permission(Permission.SCHEDULE):
         return refusal
     picture = await asyncio.to_thread(read_picture, content, SIZES[subject.kind])
     if isinstance(picture, PictureFault):
         return refused(fault("picture", picture.reason))
     await in_thread(folder.receive, access.studio_id, picture.name, BytesIO(picture.content))
-    saved = await change(connection, access, subject, picture.name, folder.place)
-    if isinstance(saved, Refusal):
+    if isinstance(saved := await change(connection, access, subject, picture.name, folder.place), Refusal):
         return saved
     with suppress(*FAILURES):  # Readers find it where it is, and housekeeping moves it later.
         await in_thread(folder.keep, access.studio_id, picture.name)

@@ -30,8 +30,7 @@ async def disable_account(connection: Connection, operator: Operator, account_id
         await accounts.lock(connection, account_id)
         for studio in await accounts.studios(connection, account_id):
             owners = await staff.owners(connection, operator(studio.studio_id))
-            refusal = refusal_without_owner(owners, account_id, studio.slug)
-            if refusal is not None:
+            if refusal := refusal_without_owner(owners, account_id, studio.slug):
                 return refusal
         await accounts.set_disabled(connection, account_id, True)
         await links.use_all(connection, account_id)

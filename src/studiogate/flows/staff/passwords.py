@@ -82,16 +82,14 @@ async def accept_invitation(
     visit: staff_sessions.Visit, token: str, given: Acceptance
 ) -> staff_sessions.Started | Refusal:
     """Set the name and the password of an invited account, and sign it in. The link is used up."""
-    account = await account_of_link(visit, token, Purpose.INVITATION)
-    if isinstance(account, Refusal):
+    if isinstance(account := await account_of_link(visit, token, Purpose.INVITATION), Refusal):
         return account
     faults = [*name_faults(given.name), *await _password_faults(visit, account.id, account.email, given.password)]
     if faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
     password_hash = await hash_password(given.password)
     async with visit.database.transaction() as connection:
-        locked = await _lock_with_link(connection, account, token, Purpose.INVITATION)
-        if isinstance(locked, Refusal):
+        if isinstance(locked := await _lock_with_link(connection, account, token, Purpose.INVITATION), Refusal):
             return locked
         await accounts.set_password(connection, account.id, password_hash, given.name.strip())
         await links.use_all(connection, account.id)
@@ -102,8 +100,7 @@ async def accept_invitation(
 async def request_reset(visit: staff_sessions.Visit, email: str) -> Refusal | None:
     """Queue a mail with a link to set a new password, if there is such an account. The outcome does not tell."""
     normalized = normalize_email(email) or email[:1]
-    attempt = await staff_sessions.count_attempt(visit, Attempt.RESET, normalized)
-    if isinstance(attempt, Refusal):
+    if isinstance(attempt := await staff_sessions.count_attempt(visit, Attempt.RESET, normalized), Refusal):
         return attempt
     async with visit.database.transaction() as connection:
         await links.queue_reset(connection, normalized, visit.origin.bounded().address)
@@ -112,15 +109,13 @@ async def request_reset(visit: staff_sessions.Visit, email: str) -> Refusal | No
 
 async def reset_password(visit: staff_sessions.Visit, token: str, password: str) -> Refusal | None:
     """Set a new password by a reset link. All sessions and links of the account end; a second factor stays."""
-    account = await account_of_link(visit, token, Purpose.RESET)
-    if isinstance(account, Refusal):
+    if isinstance(account := await account_of_link(visit, token, Purpose.RESET), Refusal):
         return account
     if faults := await _password_faults(visit, account.id, account.email, password):
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
     password_hash = await hash_password(password)
     async with visit.database.transaction() as connection:
-        locked = await _lock_with_link(connection, account, token, Purpose.RESET)
-        if isinstance(locked, Refusal):
+        if isinstance(locked := await _lock_with_link(connection, account, token, Purpose.RESET), Refusal):
             return locked
         await accounts.set_password(connection, account.id, password_hash)
         await links.use_all(connection, account.id)

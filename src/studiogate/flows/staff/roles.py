@@ -60,10 +60,9 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
         return Refusal(Code.VALIDATION_ERROR, faults=[IS_STAFF])
     if role is None and await staff.count_roles(connection, access) >= MAX_STAFF:
         return Refusal(Code.LIMIT_REACHED, {"limit": "staff", "maximum": MAX_STAFF})
-    if slug is not None and grant.role is not Role.OWNER:
-        refusal = refusal_without_owner(await staff.owners(connection, access), account.id, slug)
-        if refusal is not None:
-            return refusal
+    owners = [] if grant.role is Role.OWNER else await staff.owners(connection, access)
+    if slug is not None and (refusal := refusal_without_owner(owners, account.id, slug)):
+        return refusal
     async with audited(connection, access, "staff.invite", Subject("staff_role", account.id)):
         await staff.put_role(connection, access, account.id, grant)
     if account.name == "" and invitation.name:
@@ -95,10 +94,9 @@ async def change_role(connection: Connection, access: Access, account_id: UUID, 
     slug = await staff.lock_studio(connection, access)
     if slug is None or await staff.find_role(connection, access, account_id) is None:
         return Refusal(Code.NOT_FOUND)
-    if grant.role is not Role.OWNER:
-        refusal = refusal_without_owner(await staff.owners(connection, access), account_id, slug)
-        if refusal is not None:
-            return refusal
+    owners = [] if grant.role is Role.OWNER else await staff.owners(connection, access)
+    if refusal := refusal_without_owner(owners, account_id, slug):
+        return refusal
     async with audited(connection, access, "staff.change_role", Subject("staff_role", account_id)):
         await staff.put_role(connection, access, account_id, grant)
     return grant
@@ -110,8 +108,7 @@ async def disable(connection: Connection, access: Access, account_id: UUID) -> i
     slug = await staff.lock_studio(connection, access)
     if slug is None or await staff.find_role(connection, access, account_id) is None:
         return Refusal(Code.NOT_FOUND)
-    refusal = refusal_without_owner(await staff.owners(connection, access), account_id, slug)
-    if refusal is not None:
+    if refusal := refusal_without_owner(await staff.owners(connection, access), account_id, slug):
         return refusal
     await accounts.lock(connection, account_id)
     async with audited(connection, access, "staff.disable", Subject("staff_role", account_id)):

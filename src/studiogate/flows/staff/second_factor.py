@@ -20,8 +20,7 @@ class Offered(NamedTuple):
 
 async def set_up(visit: Visit, signed_in: SignedIn) -> Offered | Refusal:
     """Offer a new second factor. It counts from the confirmation on; an earlier offer is replaced."""
-    refusal = signed_in.refusal_without_password()
-    if refusal is not None:
+    if refusal := signed_in.refusal_without_password():
         return refusal
     session, secret = signed_in.session, tokens.new_totp_secret()
     async with visit.database.transaction() as connection:
@@ -41,8 +40,7 @@ async def confirm(visit: Visit, signed_in: SignedIn, code: str) -> Refusal | Non
         account = await accounts.lock(connection, signed_in.session.account_id)
         if account is None or account.totp_secret is None or account.state.has_second_factor:
             return Refusal(Code.INVALID_TRANSITION, {"from": "none", "to": "confirmed"})
-        step = step_of_code(visit, account, code)
-        if step is None:
+        if (step := step_of_code(visit, account, code)) is None:
             return Refusal(Code.SIGN_IN_FAILED)
         await accounts.use_step(connection, account.id, step)
         await accounts.confirm_second_factor(connection, account.id)
@@ -61,8 +59,7 @@ def step_of_code(visit: Visit, account: Account, code: str) -> int | None:
 
 async def remove(visit: Visit, signed_in: SignedIn) -> Refusal | None:
     """Remove the second factor, or the offer of one."""
-    refusal = signed_in.refusal_without_password()
-    if refusal is not None:
+    if refusal := signed_in.refusal_without_password():
         return refusal
     async with visit.database.transaction() as connection:
         account = await accounts.lock(connection, signed_in.session.account_id)

@@ -51,8 +51,7 @@ async def count_attempt(visit: Visit, kind: sign_in.Attempt, text: str) -> UUID 
         attempt_id = await attempts.add(connection, kind, key, address)
     async with visit.database.transaction() as connection:
         count = await attempts.count(connection, kind, key, address, sign_in.LIMITS[kind].window)
-        refusal = sign_in.attempt_refusal(kind, count)
-        if refusal is None:
+        if (refusal := sign_in.attempt_refusal(kind, count)) is None:
             return attempt_id
         await attempts.remove(connection, attempt_id)
     return refusal

@@ -36,8 +36,7 @@ async def sign_in(visit: Visit, given: Credentials) -> Started | Refusal:
             is_known = await sessions.is_known_device(connection, email, device)
     # A device on which the account has signed in before is not counted with strangers.
     kind, text = (Attempt.DEVICE, f"{device.hex()} {email}") if device and is_known else (Attempt.SIGN_IN, email)
-    attempt = await count_attempt(visit, kind, text)
-    if isinstance(attempt, Refusal):
+    if isinstance(attempt := await count_attempt(visit, kind, text), Refusal):
         return attempt
     async with visit.database.connection() as connection:
         account = await accounts.find(connection, email)
@@ -58,11 +57,9 @@ async def sign_in(visit: Visit, given: Credentials) -> Started | Refusal:
 
 async def sign_in_by_link(visit: Visit, token: str, code: str | None = None) -> Started | Refusal:
     """Start a session with a one-time link instead of a password. A second factor is asked for all the same."""
-    account = await passwords.account_of_link(visit, token, Purpose.SIGN_IN)
-    if isinstance(account, Refusal):
+    if isinstance(account := await passwords.account_of_link(visit, token, Purpose.SIGN_IN), Refusal):
         return account
-    attempt = await count_attempt(visit, Attempt.LINK, token)
-    if isinstance(attempt, Refusal):
+    if isinstance(attempt := await count_attempt(visit, Attempt.LINK, token), Refusal):
         return attempt
     async with visit.database.transaction() as connection:
         locked = await accounts.lock(connection, account.id)
@@ -78,8 +75,7 @@ async def sign_in_by_link(visit: Visit, token: str, code: str | None = None) -> 
 async def confirm_password(visit: Visit, signed_in: SignedIn, password: str) -> Refusal | None:
     """Check the password of a signed-in person, so that dangerous actions are possible for a while."""
     session = signed_in.session
-    attempt = await count_attempt(visit, Attempt.SESSION, str(session.id))
-    if isinstance(attempt, Refusal):
+    if isinstance(attempt := await count_attempt(visit, Attempt.SESSION, str(session.id)), Refusal):
         return attempt
     async with visit.database.connection() as connection:
         account = await accounts.read(connection, session.account_id)
@@ -103,8 +99,7 @@ async def _admit(
     if account.state.has_second_factor:
         if code is None:
             return Refusal(Code.SECOND_FACTOR_REQUIRED)
-        step = step_of_code(visit, account, code)
-        if step is None:
+        if (step := step_of_code(visit, account, code)) is None:
             return FAILED
         await accounts.use_step(connection, account.id, step)
     return await start_session(connection, account, visit.origin, with_password=with_password)

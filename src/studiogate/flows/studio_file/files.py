@@ -105,11 +105,8 @@ def _copy_privately(content: BinaryIO, target: Path) -> None:
 
 
 def _sha256(path: Path) -> bytes:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.digest()
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 async def take_files(
@@ -132,8 +129,7 @@ async def export_studio(
     """Write the studio and the files of its submissions, in pieces, from one snapshot; return False if there is
     none."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        studio = await studios.find_studio(connection, slug)
-        if studio is None:
+        if (studio := await studios.find_studio(connection, slug)) is None:
             return False
         access = operator_access(studio["studio_id"])
         write(f'{{\n"studio": {await export.studio(connection, access)}')

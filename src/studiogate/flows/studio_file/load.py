@@ -96,8 +96,7 @@ async def settle(
     connection: Connection, access: Access, run: Callable[[Access], Awaitable[tuple[Result, bool]]]
 ) -> Result | Refusal:
     """Run an import in a savepoint and keep its changes if it says so. Needs access to all locations."""
-    refusal = access.refusal_without_all_locations(Permission.IMPORT)
-    if refusal is not None:
+    if refusal := access.refusal_without_all_locations(Permission.IMPORT):
         return refusal
     # The channel under which the audit log shows an import.
     staff = replace(access.staff, channel=Channel.IMPORT) if access.staff else None
