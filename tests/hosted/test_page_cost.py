@@ -14,7 +14,7 @@ import pytest
 from studiogate import settings
 from studiogate.domain.forms.canonical import MAX_DEFINITION
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
-from studiogate.domain.forms.signed_links import Link, make_link
+from studiogate.domain.forms.signed_links import Link, sign
 from studiogate.hosted.app import HostedApp
 from studiogate.hosted.field_views import options_of
 from studiogate.hosted.page_cache import PageCache, compress_around
@@ -186,7 +186,7 @@ async def test_a_link_opens_a_page_for_its_member_only(hosting: Hosting) -> None
     row = "select id, name from members where studio_id = $1 and email is not null order by id limit 1"
     member = await north.api.connection.fetchrow(row, north.studio.studio_id)
     assert member is not None
-    link = make_link(secret, UUID(form["id"]), Link(member["id"], now + timedelta(hours=1)))
+    link = sign(secret, UUID(form["id"]), Link(member["id"], now + timedelta(hours=1)))
     for _ in range(2):
         page = await hosting.page(north, form, "?link=" + quote(link))
         assert ("This form is for" in page, link in page, "submitter_email" in page) == (True, True, False)

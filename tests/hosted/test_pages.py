@@ -6,7 +6,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from studiogate.domain.forms.signed_links import Link, make_link
+from studiogate.domain.forms.signed_links import Link, sign
 from tests.support.hosted_forms import HOSTILE
 from tests.support.page_reader import read, token_of
 from tests.support.site import Site
@@ -156,7 +156,7 @@ def test_the_logo_is_shown_only_from_here(site: Site, client: httpx2.Client) -> 
 def link_to(site: Site, form: str, *, days: float = 7, member: object = None) -> str:
     row = site.sql("select link_secret, clock_timestamp() as now from studio_secrets")[0]
     link = Link(member or site.member_id, row["now"] + timedelta(days=days))  # type: ignore[arg-type]
-    return site.url(form, "?link=" + make_link(row["link_secret"], site.form_id(form), link))
+    return site.url(form, "?link=" + sign(row["link_secret"], site.form_id(form), link))
 
 
 def test_a_link_opens_the_form_for_its_member(site: Site, client: httpx2.Client) -> None:

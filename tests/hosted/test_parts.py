@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from studiogate.cli.main import commands
 from studiogate.domain.forms.answer_checks import CHECKS, FormSetting
-from studiogate.domain.forms.signed_links import Link, LinkProblem, make_link, make_token, read_link, token_age
+from studiogate.domain.forms.signed_links import Link, LinkProblem, make_token, read_signed, sign, token_age
 from studiogate.hosted.steps import plan
 from studiogate.hosted.typed_signature import signature_of
 from studiogate.web import colours
@@ -50,16 +50,16 @@ def test_a_typed_signature_is_one_that_forms_take(name: str) -> None:
 
 def test_links_open_one_form_for_one_member_until_they_expire() -> None:
     secret, form, member = b"s" * 32, uuid4(), uuid4()
-    text = make_link(secret, form, Link(member, NOW + timedelta(days=1)))
-    assert read_link(secret, form, text, NOW) == Link(member, NOW + timedelta(days=1))
-    assert read_link(secret, form, text, NOW + timedelta(days=1)) is LinkProblem.EXPIRED
-    for other in (read_link(b"t" * 32, form, text, NOW), read_link(secret, uuid4(), text, NOW)):
+    text = sign(secret, form, Link(member, NOW + timedelta(days=1)))
+    assert read_signed(Link, secret, form, text, NOW) == Link(member, NOW + timedelta(days=1))
+    assert read_signed(Link, secret, form, text, NOW + timedelta(days=1)) is LinkProblem.EXPIRED
+    for other in (read_signed(Link, b"t" * 32, form, text, NOW), read_signed(Link, secret, uuid4(), text, NOW)):
         assert other is LinkProblem.INVALID
     for position in range(len(text)):
         changed = text[:position] + ("A" if text[position] != "A" else "B") + text[position + 1 :]
-        assert read_link(secret, form, changed, NOW) is LinkProblem.INVALID
+        assert read_signed(Link, secret, form, changed, NOW) is LinkProblem.INVALID
     token = make_token(secret, form, NOW)
-    assert read_link(secret, form, token, NOW) is LinkProblem.INVALID
+    assert read_signed(Link, secret, form, token, NOW) is LinkProblem.INVALID
     assert token_age(secret, form, token, NOW + timedelta(seconds=9)) == 9
     assert token_age(secret, form, text, NOW) is None
 

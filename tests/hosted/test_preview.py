@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from studiogate.domain.forms.signed_links import Preview, make_preview
+from studiogate.domain.forms.signed_links import Preview, sign
 from tests.hosted.test_submit import AS_JSON, sending
 from tests.hosted.test_verify import link_of, secret_of
 from tests.support.hosted_forms import everything
@@ -23,7 +23,7 @@ WAITING_FILES = "select count(*) from form_uploads where submission_id is null"
 
 def preview_of(site: Site, form: str, hours: float = 1) -> str:
     secret, now = secret_of(site)
-    return make_preview(secret, site.form_id(form), Preview(uuid4(), now + timedelta(hours=hours)))
+    return sign(secret, site.form_id(form), Preview(uuid4(), now + timedelta(hours=hours)))
 
 
 def url_of(site: Site, form: str, hours: float = 1) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from studiogate.domain.forms.signed_links import Link, Verification, make_link, make_verification
+from studiogate.domain.forms.signed_links import Link, Verification, sign
 from tests.hosted.test_submit import sending
 from tests.support.deadlines import LONG
 from tests.support.page_reader import read
@@ -23,12 +23,12 @@ def secret_of(site: Site) -> Any:
 
 def link_of(site: Site, form: str, hours: float = 1) -> str:
     secret, now = secret_of(site)
-    return make_link(secret, site.form_id(form), Link(site.member_id, now + timedelta(hours=hours)))
+    return sign(secret, site.form_id(form), Link(site.member_id, now + timedelta(hours=hours)))
 
 
 def verification_of(site: Site, form: str, submission_id: Any, hours: float = 1) -> str:
     secret, now = secret_of(site)
-    return make_verification(secret, site.form_id(form), Verification(submission_id, now + timedelta(hours=hours)))
+    return sign(secret, site.form_id(form), Verification(submission_id, now + timedelta(hours=hours)))
 
 
 def sent(site: Site, client: httpx2.Client, form: str, email: str = ROBIN, **values: Any) -> Any:

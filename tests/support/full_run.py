@@ -28,7 +28,7 @@ import httpx2
 from bench.service import Service, wait_for
 from studiogate.api.app import ROUTES
 from studiogate.domain import keys
-from studiogate.domain.forms.signed_links import Link, make_link, make_token
+from studiogate.domain.forms.signed_links import Link, make_token, sign
 from studiogate.domain.webhooks.deliveries import new_secret
 from tests.support.databases import run
 from tests.support.deadlines import LONG
@@ -273,7 +273,7 @@ class FullRun:
         secret = self.value("select link_secret from studio_secrets where studio_id = $1", self.studio.studio_id)
         minute_ago = datetime.now(UTC) - timedelta(minutes=1)
         token = self.secrets.keep("page's token", make_token(secret, _id(form), minute_ago))
-        link = make_link(secret, _id(form), Link(self.studio.first("member"), minute_ago + timedelta(hours=1)))
+        link = sign(secret, _id(form), Link(self.studio.first("member"), minute_ago + timedelta(hours=1)))
         self.secrets.keep("member's link", link)
         self.ask("GET", f"/f/north/run?link={link}")
         assert self.post_page(token).status_code == 303

@@ -19,7 +19,7 @@ import pytest
 from studiogate import settings
 from studiogate.domain.access import operator_access, visitor_access
 from studiogate.domain.encryption import Sealer
-from studiogate.domain.forms.signed_links import SECRET_BYTES, Verification, read_verification
+from studiogate.domain.forms.signed_links import SECRET_BYTES, Verification, read_signed
 from studiogate.flows import housekeeping, mails
 from studiogate.flows.forms import mails as form_mails
 from studiogate.flows.forms import submit as submission_flow
@@ -355,7 +355,7 @@ async def test_the_mail_s_link_leads_to_the_public_url(form_mail_studio: FormMai
     token = re.search(r"https://forms\.example/f/north/intro/verify\?token=([\w.-]+)\s", text)
     assert token is not None
     secret = await form_mail_studio.connection.fetchval("select link_secret from studio_secrets")
-    read = read_verification(secret, form_mail_studio.form, token[1], datetime.now(UTC))
+    read = read_signed(Verification, secret, form_mail_studio.form, token[1], datetime.now(UTC))
     assert isinstance(read, Verification)
     assert read.submission_id == await form_mail_studio.connection.fetchval(
         "select id from form_submissions where form_id = $1", form_mail_studio.form

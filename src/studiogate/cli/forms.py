@@ -22,7 +22,7 @@ from studiogate.domain.encryption import Sealer, SealError
 from studiogate.domain.fields import Values
 from studiogate.domain.form_body import FIELDS
 from studiogate.domain.forms.canonical import MAX_DEFINITION
-from studiogate.domain.forms.signed_links import MAX_LINK_LIFE, Link, link_path, make_link, open_link_secret
+from studiogate.domain.forms.signed_links import MAX_LINK_LIFE, Link, link_path, open_link_secret, sign
 from studiogate.domain.forms.states import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.members import NEW_MEMBER
@@ -77,7 +77,7 @@ def link(call: InStudio, form_id: FormId, member: Recipient, expires: Expires = 
         secret = open_link_secret(sealer, facts.studio_id, facts.link_secret)
     except SealError:
         raise CommandError(OTHER_KEY) from None
-    token = make_link(secret, form_id, made)
+    token = sign(secret, form_id, made)
     url = known_address(settings) + link_path(facts.studio_slug, facts.form_slug, token)
     if call.as_json:
         print_json({"url": url, "form_id": str(form_id), "member_id": str(member), "expires_at": made.expires_at})

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.addresses import owner_of
-from studiogate.domain.forms.signed_links import LinkProblem, read_verification
+from studiogate.domain.forms.signed_links import LinkProblem, Verification, read_signed
 from studiogate.domain.ids import parse_id
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
@@ -199,7 +199,7 @@ class HostedApp(FrontEnd[Exchange]):
             studio, form, access = await find(Source(connection, self._runtime.sealer), studio_slug, form_slug)
         _note_studio(exchange, studio)
         text = request.filled.get("token", "")
-        read = read_verification(studio.link_secret, form.id, text, form.now)
+        read = read_signed(Verification, studio.link_secret, form.id, text, form.now)
         if isinstance(read, LinkProblem):
             expired = read is LinkProblem.EXPIRED
             reason = NoticeReason.EXPIRED_VERIFICATION if expired else NoticeReason.BAD_VERIFICATION

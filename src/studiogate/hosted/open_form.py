@@ -8,7 +8,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, visitor_access
 from studiogate.domain.encryption import Sealer
-from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, preview_path, read_link, read_preview
+from studiogate.domain.forms.signed_links import Link, LinkProblem, Preview, open_link_secret, preview_path, read_signed
 from studiogate.domain.forms.states import closed_reason
 from studiogate.flows.forms.submit import reason_against
 from studiogate.hosted.messages import NoticeError, NoticeReason, reason_of
@@ -91,7 +91,7 @@ async def open_preview(source: Source, request: Request, studio_slug: str, form_
     studio = await _find_studio(source, studio_slug, form_slug)
     access, token = visitor_access(studio.studio_id), request.filled.get("token", "")
     form = await storage.find_preview_form(source.connection, access, form_slug)
-    read = LinkProblem.INVALID if form is None else read_preview(studio.link_secret, form.id, token, form.now)
+    read = LinkProblem.INVALID if form is None else read_signed(Preview, studio.link_secret, form.id, token, form.now)
     if form is None or read is LinkProblem.INVALID:
         raise NoticeError(NoticeReason.UNKNOWN, studio)
     if read is LinkProblem.EXPIRED:
@@ -133,7 +133,7 @@ async def _member(
     """Return the member that the link names, whether or not the form requires a link."""
     if not text:
         return NoticeReason.NEEDS_LINK if form.settings.require_auth else None
-    link = read_link(studio.link_secret, form.id, text, form.now)
+    link = read_signed(Link, studio.link_secret, form.id, text, form.now)
     if isinstance(link, LinkProblem):
         return NoticeReason.EXPIRED_LINK if link is LinkProblem.EXPIRED else NoticeReason.BAD_LINK
     return await storage.find_page_member(connection, access, link.member_id) or NoticeReason.BAD_LINK

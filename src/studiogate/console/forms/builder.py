@@ -29,7 +29,7 @@ from studiogate.console.framework.inputs import Row, whole_number
 from studiogate.domain.form_body import read_form
 from studiogate.domain.forms import definition
 from studiogate.domain.forms.canonical import fields_without_defaults
-from studiogate.domain.forms.signed_links import PREVIEW_LIFE, Preview, make_preview, open_link_secret, preview_path
+from studiogate.domain.forms.signed_links import PREVIEW_LIFE, Preview, open_link_secret, preview_path, sign
 from studiogate.domain.json_values import json_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -89,7 +89,7 @@ async def _preview_path(request: ConsoleRequest, connection: Connection, form: R
     stored = await hosted.link_secret_of(connection, request.access)
     secret = open_link_secret(request.runtime.sealer, request.access.studio_id, stored)
     preview = Preview(request.signed_in.session.account_id, clock.now() + PREVIEW_LIFE)
-    return preview_path(form["studio_slug"], form["slug"], make_preview(secret, form["id"], preview))
+    return preview_path(form["studio_slug"], form["slug"], sign(secret, form["id"], preview))
 
 
 def _faults(content: Mapping[str, object]) -> list[dict[str, object]]:

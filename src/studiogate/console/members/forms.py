@@ -10,7 +10,7 @@ from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import as_id, read_instant
 from studiogate.console.members.profile import MEMBER, PAGE, address
 from studiogate.domain.fields.documents import CONSENT_TEXTS
-from studiogate.domain.forms.signed_links import LINK_LIFE, Link, link_path, make_link, open_link_secret
+from studiogate.domain.forms.signed_links import LINK_LIFE, Link, link_path, open_link_secret, sign
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, fault, refused
@@ -96,5 +96,5 @@ async def link(request: ConsoleRequest) -> Answer:
 def link_address(request: ConsoleRequest, facts: FormLinkFacts, form_id: UUID, member_id: UUID) -> str:
     """Return the signed address of a form for one member, which works for ``LINK_LIFE``."""
     secret = open_link_secret(request.runtime.sealer, facts.studio_id, facts.link_secret)
-    token = make_link(secret, form_id, Link(member_id, facts.now + LINK_LIFE))
+    token = sign(secret, form_id, Link(member_id, facts.now + LINK_LIFE))
     return known_address(request.runtime.settings) + link_path(facts.studio_slug, facts.form_slug, token)

@@ -14,9 +14,10 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -52,47 +53,35 @@ class Preview(NamedTuple):
     expires_at: datetime
 
 
-def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
-    return _made(secret, "link", form_id, *link)
+Signed = TypeVar("Signed", Link, Verification, Preview)
+_PURPOSES: Mapping[type, str] = {Link: "link", Verification: "verify", Preview: "preview"}
+
+
+def sign(secret: bytes, form_id: UUID, content: Link | Verification | Preview) -> str:
+    named, expires_at = content
+    parts = _encoded(named.bytes), str(int(expires_at.timestamp()))
+    return ".".join((*parts, _signature(secret, _PURPOSES[type(content)], form_id, *parts)))
+
+
+def read_signed(kind: type[Signed], secret: bytes, form_id: UUID, text: str, now: datetime) -> Signed | LinkProblem:
+    """Return the contents, or what is wrong. Only what has a valid signature is reported as expired."""
+    parts = _parts(secret, _PURPOSES[kind], form_id, text)
+    if parts is None:
+        return LinkProblem.INVALID
+    try:
+        named = UUID(bytes=base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
+        expires_at = datetime.fromtimestamp(int(parts[1]), UTC)
+    except (ValueError, binascii.Error, OverflowError, OSError):
+        return LinkProblem.INVALID
+    return kind(named, expires_at) if now < expires_at else LinkProblem.EXPIRED
 
 
 def link_path(studio_slug: str, form_slug: str, token: str) -> str:
     return f"/f/{studio_slug}/{form_slug}?{urlencode({'link': token})}"
 
 
-def read_link(secret: bytes, form_id: UUID, text: str, now: datetime) -> Link | LinkProblem:
-    """Return the link's contents, or its problem. Only a link with a valid signature is reported as expired."""
-    read = _read_signed(secret, "link", form_id, text, now)
-    return read if isinstance(read, LinkProblem) else Link(*read)
-
-
-def make_verification(secret: bytes, form_id: UUID, verification: Verification) -> str:
-    return _made(secret, "verify", form_id, *verification)
-
-
-def read_verification(secret: bytes, form_id: UUID, text: str, now: datetime) -> Verification | LinkProblem:
-    """Return the submission that the link in a confirmation mail verifies, or the link's problem."""
-    read = _read_signed(secret, "verify", form_id, text, now)
-    return read if isinstance(read, LinkProblem) else Verification(*read)
-
-
-def make_preview(secret: bytes, form_id: UUID, preview: Preview) -> str:
-    return _made(secret, "preview", form_id, *preview)
-
-
-def read_preview(secret: bytes, form_id: UUID, text: str, now: datetime) -> Preview | LinkProblem:
-    """Return who may see the form as it is edited, or the link's problem."""
-    read = _read_signed(secret, "preview", form_id, text, now)
-    return read if isinstance(read, LinkProblem) else Preview(*read)
-
-
 def preview_path(studio_slug: str, form_slug: str, token: str) -> str:
     return f"/f/{studio_slug}/{form_slug}/preview?{urlencode({'token': token})}"
-
-
-def _made(secret: bytes, purpose: str, form_id: UUID, named: UUID, expires_at: datetime) -> str:
-    parts = _encoded(named.bytes), str(int(expires_at.timestamp()))
-    return ".".join((*parts, _signature(secret, purpose, form_id, *parts)))
 
 
 def _parts(secret: bytes, purpose: str, form_id: UUID, text: str) -> list[str] | None:
@@ -102,19 +91,6 @@ def _parts(secret: bytes, purpose: str, form_id: UUID, text: str) -> list[str] |
         return None
     given, right = parts.pop().encode("utf-8", "surrogatepass"), _signature(secret, purpose, form_id, *parts).encode()
     return parts if hmac.compare_digest(given, right) else None
-
-
-def _read_signed(
-    secret: bytes, purpose: str, form_id: UUID, text: str, now: datetime
-) -> tuple[UUID, datetime] | LinkProblem:
-    if (parts := _parts(secret, purpose, form_id, text)) is None:
-        return LinkProblem.INVALID
-    try:
-        named = UUID(bytes=base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
-        expires_at = datetime.fromtimestamp(int(parts[1]), UTC)
-    except (ValueError, binascii.Error, OverflowError, OSError):
-        return LinkProblem.INVALID
-    return (named, expires_at) if now < expires_at else LinkProblem.EXPIRED
 
 
 def make_token(secret: bytes, form_id: UUID, issued: datetime) -> str:

@@ -21,10 +21,9 @@ from studiogate.domain.forms.signed_links import (
     Link,
     Verification,
     link_path,
-    make_link,
-    make_verification,
     open_link_secret,
     problem_of,
+    sign,
 )
 from studiogate.domain.time_format import TimeFormat, time_format_of
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Mailbox, MailContent, rendered
@@ -66,7 +65,7 @@ def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) ->
     if to_stranger:
         verification = Verification(row["submission_id"], row["created_at"] + VERIFICATION_LIFE)
         secret = open_link_secret(links.sealer, studio_id, row["link_secret"])
-        query = urlencode({"token": make_verification(secret, row["form_id"], verification)})
+        query = urlencode({"token": sign(secret, row["form_id"], verification)})
         verify_url = f"{links.origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{query}"
     mail = {
         "studio": studio,
@@ -132,7 +131,7 @@ async def claim_links(database: Database, studio_id: UUID, at_most: int, links: 
 
 def _link_content(studio_id: UUID, due: Mapping[str, Any], links: Links) -> MailContent:
     secret = open_link_secret(links.sealer, studio_id, due["link_secret"])
-    token = make_link(secret, due["form_id"], Link(due["member_id"], due["expires_at"]))
+    token = sign(secret, due["form_id"], Link(due["member_id"], due["expires_at"]))
     mail = {
         "studio": due["studio"],
         "form_title": due["form_title"],
