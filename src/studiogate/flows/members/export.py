@@ -3,12 +3,14 @@
 import re
 import shutil
 import zipfile
+from collections.abc import Mapping
+from html import escape
 from json import dumps
-from typing import BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.person_page import page
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.changes import record
@@ -16,8 +18,12 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import members, person_export
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.upload_store import UploadStore
+from studiogate.templating import templates_in
 
 MAX_FILE_NAME = 80
+# Said elsewhere on the page, or of no use to a reader; person.json has them.
+HIDDEN = frozenset({"fields", "stored_name", "policy"})
+_TEMPLATES = templates_in(Path(__file__).parent / "templates")
 _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
 
 
@@ -61,7 +67,7 @@ def write_archive(target: BinaryIO, person: person_export.Person, folder: Upload
                 continue
             with content, archive.open(files[each["id"]], "w", force_zip64=True) as copy:
                 shutil.copyfileobj(content, copy)
-        archive.writestr("index.html", page(person.studio, person.taken_at, person.sections, files))
+        archive.writestr("index.html", page(person, files))
         archive.writestr("person.json", dumps(_shown(person), ensure_ascii=False, indent=2))
     return missing
 
@@ -72,3 +78,27 @@ def _shown(person: person_export.Person) -> dict[str, object]:
         {name: value for name, value in each.items() if name != "stored_name"} for each in person.sections["files"]
     ]
     return {"studio": person.studio, "taken_at": person.taken_at, **person.sections, "files": files}
+
+
+def page(person: person_export.Person, files: Mapping[str, str]) -> str:
+    """Return what the studio has stored about a person, to be read. ``files`` has the paths of files by their ids."""
+    sections = {
+        name: [{"shown": _answers(row), "path": files.get(str(row.get("id")))} for row in rows]
+        for name, rows in person.sections.items()
+    }
+    values = {"studio": person.studio, "taken_at": person.taken_at, "sections": sections, "files": files}
+    return _TEMPLATES.get_template("person.html").render(values, escaped=_escaped)
+
+
+def _escaped(value: object) -> str:
+    return escape(str(value)).replace("\n", "<br>")
+
+
+def _answers(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a submission with the labels of its fields in place of their keys; any other row as it is."""
+    shown = {name: value for name, value in row.items() if name not in HIDDEN}
+    if isinstance(row.get("fields"), list):
+        labels = {each.get("key"): each.get("label") for each in row["fields"] if isinstance(each, Mapping)}
+        answers = shown.pop("data", {})
+        shown |= {str(labels.get(key) or key): value for key, value in answers.items()}
+    return shown
