@@ -3,22 +3,15 @@
 import hashlib
 import io
 import re
-from collections.abc import Callable, Mapping
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
-from studiogate.domain.forms import image_sizes
 from studiogate.domain.forms.file_content import examine
 
 PREFIX = "/logo/"
 MAX_BYTES = 512 * 1024
 MAX_SIDE = 4096
-# Raster formats only: an SVG can contain scripts and references to other servers.
-_SIZES: Mapping[str, Callable[[BinaryIO], image_sizes.Size | None]] = {
-    "image/png": image_sizes.png_size,
-    "image/jpeg": image_sizes.jpeg_size,
-    "image/webp": image_sizes.webp_size,
-}
 _NAME = re.compile(r"[0-9a-f]{16}\.(?:png|jpg|webp)", re.ASCII)
+# Raster formats only: an SVG can contain scripts and references to other servers.
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
@@ -40,11 +33,10 @@ def read_logo(content: bytes) -> Logo | LogoFault:
     """Return the logo in a file, or why it is not accepted, judged by content and never by name."""
     if len(content) > MAX_BYTES:
         return LogoFault(f"is larger than {MAX_BYTES // 1024} KiB")
-    stream = io.BytesIO(content)
-    found = examine(stream, len(content))
-    if found.type not in _SIZES:
+    found = examine(io.BytesIO(content), len(content))
+    size = found.size
+    if found.type not in _ENDINGS:
         return LogoFault(found.fault or "is not a PNG, JPEG or WebP image")
-    size = _SIZES[found.type](stream)
     if found.fault is not None or size is None or 0 in size:
         return LogoFault(found.fault or "is damaged")
     if max(size) > MAX_SIDE:

@@ -7,14 +7,14 @@ seen: no position of the camera, no comments, no appended data.
 import hashlib
 import io
 import re
-from collections.abc import Callable, Mapping
-from typing import BinaryIO, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 from uuid import UUID
 
 from PIL import Image, ImageOps
 
-from studiogate.domain.forms.file_content import examine
-from studiogate.domain.forms.image_sizes import Size, jpeg_size, png_size, webp_size
+from studiogate.domain.forms.file_content import Content, examine
+from studiogate.domain.forms.image_sizes import Size
 
 PREFIX = "/media/"
 # By the kind of the row, as the audit log names it.
@@ -24,12 +24,8 @@ MAX_BYTES = 12 * 1024 * 1024
 MAX_PIXELS = 50_000_000
 MIN_SIDE = 200
 QUALITY = 82
-# By the type that the content shows: the decoder's name for it, and how its header is read.
-FORMATS: Mapping[str, tuple[str, Callable[[BinaryIO], Size | None]]] = {
-    "image/jpeg": ("JPEG", jpeg_size),
-    "image/png": ("PNG", png_size),
-    "image/webp": ("WEBP", webp_size),
-}
+# By the type that the content shows: the decoder's name for it.
+FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP"}
 ALLOWED = (
     f"a JPEG, PNG or WebP image of at most {MAX_BYTES // 1024**2} MiB and {MAX_PIXELS // 10**6} million pixels, and at "
     f"least {MIN_SIDE} pixels per side"
@@ -63,19 +59,16 @@ def read_picture(content: bytes, size: Size) -> Picture | PictureFault:
         return PictureFault(f"is larger than {MAX_BYTES // 1024**2} MiB")
     stream = io.BytesIO(content)
     found = examine(stream, len(content))
-    if found.fault is not None or found.type not in FORMATS:
+    if found.fault is not None or found.size is None or found.type not in FORMATS:
         return PictureFault(found.fault or "is not a JPEG, PNG or WebP image")
-    format_, read_size = FORMATS[found.type]
-    if (stated := read_size(stream)) is None:
-        return DAMAGED
-    width, height = stated
+    width, height = found.size
     if width * height > MAX_PIXELS:
         return PictureFault(f"has {width} x {height} pixels, and {MAX_PIXELS // 10**6} million are allowed")
     if min(width, height) < MIN_SIDE:
         return PictureFault(f"has {width} x {height} pixels, and each side needs {MIN_SIDE}")
     try:
-        image = Image.open(stream, formats=[format_])
-        return _fitted(image, size) if image.size == stated else DAMAGED
+        image = Image.open(stream, formats=[FORMATS[found.type]])
+        return _fitted(image, size) if image.size == found.size else DAMAGED
     except Exception:
         # Decoders of damaged files raise errors of many types.
         return DAMAGED
@@ -112,8 +105,7 @@ def picture_path(studio_id: UUID, name: str) -> str:
 def is_exported_picture(name: str, content: bytes) -> bool:
     """Return whether a file is what ``read_picture`` made under this name, or at least as harmless."""
     found = examine(io.BytesIO(content), len(content))
-    size = jpeg_size(io.BytesIO(content))
-    return named(content).name == name and found == ("image/jpeg", None) and size in SIZES.values()
+    return named(content).name == name and found in [Content("image/jpeg", size=size) for size in SIZES.values()]
 
 
 def is_picture_name(text: str) -> bool:

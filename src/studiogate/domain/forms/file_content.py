@@ -101,26 +101,29 @@ _PLAIN_TEXTS = (TEXT, "text/csv", "text/markdown", "text/tab-separated-values", 
 
 
 class Content(NamedTuple):
+    """The type of a file, what is wrong with it, if anything, and the size of an image."""
+
     type: str
     fault: str | None = None
+    size: image_sizes.Size | None = None
 
 
 def examine(stream: BinaryIO, size: int) -> Content:
-    """Return the type of a complete file, with what is wrong with it, if anything."""
+    """Return what a complete file is."""
     stream.seek(0)
     head = stream.read(HEAD)
-    kind = _kind(head)
+    kind, size_of_image = _kind(head), None
     if kind in _SIZES:
-        if (found := _SIZES[kind](stream)) is None:
+        if (size_of_image := _SIZES[kind](stream)) is None:
             return Content(UNKNOWN, "is damaged, or not only the image it begins as")
-        if max(found) > MAX_SIDE:
+        if max(size_of_image) > MAX_SIDE:
             return Content(kind, f"is an image with a side of more than {MAX_SIDE} pixels")
     stream.seek(max(0, size - TAIL))
     if _is_two_things(kind, head, stream.read(TAIL)):
         return Content(UNKNOWN, "is more than one kind of file at once")
     if kind == TEXT:
         kind = _text_kind(stream)
-    return Content(kind)
+    return Content(kind, size=size_of_image)
 
 
 def _kind(head: bytes) -> str:
