@@ -70,7 +70,6 @@ def test_no_import_inside_a_function() -> None:
 DRIVERS_TRANSACTIONS = {
     "cli/prepare.py": "the demo studio is loaded by one command, which says what is known if the database is lost",
     "flows/backup.py": "reads only",
-    "flows/bookings/promote.py": "is always taken back",
     "flows/staff_flow.py": "is always taken back",
     "flows/studio_file/load.py": "a savepoint",
     "flows/studio_file/files.py": "reads only",

@@ -8,8 +8,8 @@ import structlog
 from studiogate.domain.access import Access, operator_access, system_access
 from studiogate.domain.events import EventType
 from studiogate.flows.changes import record
-from studiogate.flows.retry import for_each_studio
-from studiogate.storage import class_availability, event_numbering, events, housekeeping, mails
+from studiogate.flows.retry import for_each_studio_with
+from studiogate.storage import class_availability, event_numbering, events, mails
 from studiogate.storage.db.failures import transaction_on
 from studiogate.storage.db.pool import Connection, Database
 
@@ -31,24 +31,25 @@ async def number_studio(database: Database, access: Access) -> int:
 
 async def number_all(database: Database) -> int:
     """Number the events of all studios whose process died between the commit and the numbering; return how many."""
-    async with database.connection() as connection:
-        studios = await housekeeping.studios_with(connection, "unnumbered events")
-    return await for_each_studio(studios, lambda studio_id: number_studio(database, operator_access(studio_id)))
+
+    async def number(studio_id: UUID) -> int:
+        return await number_studio(database, operator_access(studio_id))
+
+    return await for_each_studio_with(database, "unnumbered events", number)
 
 
 async def announce_availability(database: Database) -> int:
     """Announce the classes of all studios whose counts have changed; return how many."""
-    async with database.connection() as connection:
-        studios = await housekeeping.studios_with(connection, "uncompared events")
-    return await for_each_studio(studios, lambda studio_id: _announce_counts(database, system_access(studio_id)))
 
+    async def announce(studio_id: UUID) -> int:
+        access = system_access(studio_id)
+        async with database.transaction() as connection:
+            await event_numbering.lock_head(connection, access)
+            if announced := await class_availability.announce(connection, access):
+                await event_numbering.number(connection, access)
+        return announced
 
-async def _announce_counts(database: Database, access: Access) -> int:
-    async with database.transaction() as connection:
-        await event_numbering.lock_head(connection, access)
-        if announced := await class_availability.announce(connection, access):
-            await event_numbering.number(connection, access)
-    return announced
+    return await for_each_studio_with(database, "uncompared events", announce)
 
 
 async def trigger(connection: Connection, access: Access, type_: EventType) -> UUID | None:

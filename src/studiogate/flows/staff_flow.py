@@ -1,7 +1,7 @@
 """Declare flows of the studio's side: permission, one transaction, the form that they claim. Preview them."""
 
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -23,7 +23,7 @@ MAX_LOCATION = 2_000
 STAFF_FLOWS: dict[str, Permission] = {}
 
 
-class _RefusedError(Exception):
+class RefusedError(Exception):
     """Carries a refusal out of a transaction, which is then rolled back."""
 
     def __init__(self, refusal: Refusal) -> None:
@@ -53,9 +53,9 @@ def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Fl
                     if form is not None and not await form_tokens.claim(connection, access, form):
                         raise RepeatedFormError
                     if isinstance(outcome := await flow(connection, access, *args, **kwargs), Refusal):
-                        raise _RefusedError(outcome)
+                        raise RefusedError(outcome)
                     return outcome
-            except _RefusedError as refused:
+            except RefusedError as refused:
                 return refused.refusal
 
         return guarded
@@ -79,8 +79,15 @@ async def first_location(database: Database, access: Access) -> str | None:
         return await form_tokens.read_location(connection, access, form)
 
 
-class _TakenBackError(Exception):
-    """Ends a transaction that must leave nothing behind."""
+@asynccontextmanager
+async def undone(connection: Connection) -> AsyncIterator[None]:
+    """Take back everything that is done inside."""
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        yield
+    finally:
+        await transaction.rollback()
 
 
 async def previewed(
@@ -90,9 +97,5 @@ async def previewed(
     ends. The token of the form that asks for a preview is not used up by it."""
     staff = access.staff
     reader = access if staff is None else replace(access, staff=replace(staff, form=None))
-    outcome: list[Result] = []
-    with suppress(_TakenBackError):
-        async with connection.transaction():
-            outcome.append(await flow(connection, reader))
-            raise _TakenBackError
-    return outcome[0]
+    async with undone(connection):
+        return await flow(connection, reader)

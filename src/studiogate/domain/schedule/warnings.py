@@ -35,12 +35,8 @@ class WarningCode(StrEnum):
 
 # What two classes at the same time cannot share, and what is said if they do.
 SHARED = {
-    WarningCode.ROOM_DOUBLE_BOOKED: attrgetter("room_id"),
-    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: attrgetter("instructor_id"),
-}
-CONFLICTS = {
-    WarningCode.ROOM_DOUBLE_BOOKED: "The room is also used by",
-    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "The instructor also teaches",
+    WarningCode.ROOM_DOUBLE_BOOKED: (attrgetter("room_id"), "The room is also used by"),
+    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: (attrgetter("instructor_id"), "The instructor also teaches"),
 }
 
 
@@ -92,21 +88,21 @@ def _conflicts(slots: Iterable[Slot], others: Collection[Slot]) -> Iterator[Sche
         for other in others:
             if other.id == slot.id or not overlaps(slot.start_time, slot.end_time, other.start_time, other.end_time):
                 continue
-            for code, place in SHARED.items():
+            for code, (place, _) in SHARED.items():
                 if place(slot) is not None and place(slot) == place(other):
                     yield ScheduleWarning(code, conflict_text(code, str(other)), other.details)
 
 
 def conflict_text(code: WarningCode, other: str) -> str:
     """Return the sentence about a conflict; ``other`` names the other class."""
-    return f"{CONFLICTS[code]} {other}."
+    return f"{SHARED[code][1]} {other}."
 
 
 def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:
     """Return the classes of a timetable that share a room or an instructor with another one at the same time. Compares
     neighbours in the order of their starts, so that a week of many classes costs little."""
     found: defaultdict[UUID, set[WarningCode]] = defaultdict(set)
-    for code, place in SHARED.items():
+    for code, (place, _) in SHARED.items():
         latest: dict[UUID, Slot] = {}
         for slot in sorted(slots, key=attrgetter("start_time")):
             shared = place(slot)

@@ -1,7 +1,7 @@
 """Give free seats to waiting members, inside the transaction that freed them."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
 from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.flows.memberships import catch_up
+from studiogate.flows.staff_flow import undone
 from studiogate.storage.bookings import create, facts
 from studiogate.storage.bookings import lock as booking_locks
 from studiogate.storage.bookings.cancel import NewCancellation
@@ -68,7 +69,7 @@ async def _read_people(
     behind = members_behind(people)
     if not behind:
         return people
-    async with _undone(connection) if concerned.preview else nullcontext():
+    async with undone(connection) if concerned.preview else nullcontext():
         if concerned.preview:
             await booking_locks.lock_members(connection, access, situation.class_.id, behind)
         await catch_up(connection, access, behind)
@@ -80,17 +81,6 @@ def members_behind(people: PeopleSituation) -> list[UUID]:
     a minute behind, or down: nobody must be refused or overtaken because of that."""
     members = [*people.members.values(), *(entry.member for entry in people.waiting)]
     return [each.id for each in members if any(is_behind(held, people.now) for held in each.memberships)]
-
-
-@asynccontextmanager
-async def _undone(connection: Connection) -> AsyncIterator[None]:
-    """Take back everything that is done inside."""
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        yield
-    finally:
-        await transaction.rollback()
 
 
 def _leaves_seats_over(situation: ClassSituation, people: PeopleSituation, seats: int) -> bool:

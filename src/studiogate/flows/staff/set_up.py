@@ -22,6 +22,7 @@ from studiogate.flows.staff import passwords, roles
 from studiogate.flows.staff.passwords import name_faults
 from studiogate.flows.staff.roles import NO_EMAIL, Invitation
 from studiogate.flows.staff.sessions import Started, Visit, start_session
+from studiogate.flows.staff_flow import RefusedError
 from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts
 from studiogate.storage.console import lock_set_up
@@ -40,11 +41,6 @@ class Owner(NamedTuple):
     name: str
     email: str
     password: str
-
-
-class _RefusedError(Exception):
-    def __init__(self, refusal: Refusal) -> None:
-        self.refusal = refusal
 
 
 def set_up_path(sealer: Sealer, now: datetime) -> str:
@@ -84,9 +80,9 @@ async def create_studio(visit: Visit, values: Mapping[str, object], owner: Owner
             if isinstance(created, Refusal):  # all faults of the form are reported together
                 faults += created.faults or [Fault((created.param or "",), created.code.value, created.message)]
             if faults or email is None or password_hash is None:
-                raise _RefusedError(Refusal(Code.VALIDATION_ERROR, faults=faults))
+                raise RefusedError(Refusal(Code.VALIDATION_ERROR, faults=faults))
             return await _sign_in_owner(connection, visit, access, owner._replace(email=email, password=password_hash))
-    except _RefusedError as refused:
+    except RefusedError as refused:
         return refused.refusal
 
 
@@ -94,9 +90,9 @@ async def _sign_in_owner(connection: Connection, visit: Visit, access: Access, o
     """Give the account with the owner's email, which must be new, its role and password; ``owner`` has the hash."""
     invited = await roles.invite(connection, access, Invitation(owner.email, Grant(Role.OWNER)))
     if isinstance(invited, Refusal):
-        raise _RefusedError(invited)
+        raise RefusedError(invited)
     if not invited.is_new:
-        raise _RefusedError(Refusal(Code.VALIDATION_ERROR, faults=[HAS_ACCOUNT]))
+        raise RefusedError(Refusal(Code.VALIDATION_ERROR, faults=[HAS_ACCOUNT]))
     await accounts.set_password(connection, invited.account_id, owner.password, owner.name.strip())
     account = await accounts.lock(connection, invited.account_id)
     if account is None:
