@@ -1,7 +1,9 @@
 """Mails with a one-time link for staff. The link is made when the mail is sent: the queue holds no secret."""
 
+import tomllib
 from functools import partial
 from html import escape
+from pathlib import Path
 from uuid import UUID
 
 from studiogate.domain.access import system_access
@@ -14,20 +16,7 @@ from studiogate.storage.db.pool import Database, Record
 from studiogate.storage.mails import mark_failed
 
 PREFIX = "staff_"
-SUBJECTS = {
-    Purpose.INVITATION: "You are invited to work with {studio}",
-    Purpose.RESET: "Set a new password",
-    Purpose.SIGN_IN: "Your sign-in link",
-}
-OPENINGS = {
-    Purpose.INVITATION: "{studio} has made an account for you. Open this link to choose your name and password:",
-    Purpose.RESET: "Somebody, probably you, asked to set a new password for your account. Open this link:",
-    Purpose.SIGN_IN: "Open this link to sign in:",
-}
-CLOSING = (
-    "It works once, for {life}. If you did not expect this mail, ignore it: without the link, nothing changes. "
-    "Do not forward it: anyone who opens the link acts in your name."
-)
+_TEXTS = tomllib.loads((Path(__file__).parent / "mails.toml").read_text(encoding="utf-8"))
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int, origin: str) -> list[ClaimedMail]:
@@ -55,7 +44,8 @@ def _content(row: Record, purpose: Purpose, url: str) -> MailContent:
     studio = row["studio"]
     hours = int(LINK_LIFE[purpose].total_seconds()) // 3600
     life = "an hour" if hours == 1 else f"{hours // 24} days"
-    parts = (OPENINGS[purpose].format(studio=studio), url, CLOSING.format(life=life))
+    opening, closing = _TEXTS["openings"][purpose].format(studio=studio), _TEXTS["closing"]["text"].format(life=life)
+    parts = (opening, url, closing)
     html = [f'<a href="{escape(each)}">{escape(each)}</a>' if each == url else escape(each) for each in parts]
-    subject, text = SUBJECTS[purpose].format(studio=studio), "\n\n".join(parts) + "\n"
+    subject, text = _TEXTS["subjects"][purpose].format(studio=studio), "\n\n".join(parts) + "\n"
     return MailContent(studio, row["recipient"], subject, text, "".join(f"<p>{each}</p>\n" for each in html))
