@@ -15,12 +15,12 @@ from types import MappingProxyType
 from uuid import UUID
 
 from studiogate.domain.access import Access, Scope, unknown_scopes
-from studiogate.domain.fields import Values, optional, required
+from studiogate.domain.fields import optional, required
 from studiogate.domain.fields import readers as v
 from studiogate.domain.names import name_fault
-from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.staff_input import by_name, read_fields
+from studiogate.domain.staff_input import by_name
 
 # What people must be permitted to do themselves to give a scope to a key; the event log shows what the others permit.
 GIVING_NEEDS: Mapping[str, Permission] = MappingProxyType(
@@ -202,7 +202,3 @@ KEY_LIMITS = by_name(
     optional("expires_at", _expiry, personal=False),
     optional("rate_limit", _rate, personal=False),
 )
-
-
-def read_key_limits(given: Mapping[str, object]) -> tuple[Values, list[Fault]]:
-    return read_fields(KEY_LIMITS, given)

@@ -58,11 +58,6 @@ def masked_email(email: str) -> str:
     return f"{local_part[:1]}***@{domain}"
 
 
-def with_note(notes_bytes: int, note: str) -> int:
-    """Return the size of the staff notes in bytes after appending a note, which starts on a new line."""
-    return notes_bytes + (1 if notes_bytes else 0) + len(note.encode())
-
-
 def joined_notes(notes: Sequence[str]) -> str:
     """Return the staff notes of duplicates, each on lines of its own."""
     return "\n".join(each for each in notes if each)
@@ -73,6 +68,7 @@ def joined_notes_refusal(notes: Sequence[str]) -> Refusal | None:
 
 
 def notes_refusal(notes_bytes: int, note: str | None) -> Refusal | None:
-    if note is None or with_note(notes_bytes, note) <= MAX_NOTES_BYTES:
+    """Refuse a note that staff notes of so many bytes have no room for. It starts on a new line."""
+    if note is None or notes_bytes + bool(notes_bytes) + len(note.encode()) <= MAX_NOTES_BYTES:
         return None
     return Refusal(Code.LIMIT_REACHED, {"limit": "staff_notes", "maximum": MAX_NOTES_BYTES}, "notes")

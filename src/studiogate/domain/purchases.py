@@ -86,21 +86,6 @@ class Paid(NamedTuple):
     paid_by: str | None
 
 
-def line_of_product(product: Product, price: Price, quantity: int, *, paid: bool, paid_by: str | None) -> PurchaseLine:
-    """Return the line of so many pieces of a product. The total is the price times the quantity."""
-    status = PurchaseStatus.COMPLETED if paid else PurchaseStatus.PENDING
-    return PurchaseLine(
-        product.id,
-        product.key,
-        product.product_type,
-        quantity,
-        price.amount * quantity,
-        price.currency,
-        status.value,
-        paid_by if paid else None,
-    )
-
-
 def free_line(given: Mapping[str, object], setting: v.Setting) -> tuple[PurchaseLine | None, list[Fault]]:
     """Return a line for something that is not in the catalog, or None and all faults."""
     values, faults = read_fields(LINE, given, setting, new=True)
@@ -214,7 +199,7 @@ def sell(order: Order, offer: Offer, zone: tzinfo, now: datetime) -> tuple[Sale 
     membership = _membership(order, offer.product, price, (zone, now))
     if membership.current_period_end is not None and membership.current_period_end <= now:
         return None, [fault("starts_at", "is too early: the first period would be over already")]
-    return Sale(_line(order, offer, price), price, membership), []
+    return Sale(_line(order, offer.product, price), price, membership), []
 
 
 def line_of(order: Order, offer: Offer) -> tuple[PurchaseLine | None, list[Fault]]:
@@ -227,11 +212,15 @@ def line_of(order: Order, offer: Offer) -> tuple[PurchaseLine | None, list[Fault
         faults.append(fault("quantity", f"must be 1 to {MAX_QUANTITY}"))
     if faults or price is None:
         return None, faults
-    return _line(order, offer, price), []
+    return _line(order, offer.product, price), []
 
 
-def _line(order: Order, offer: Offer, price: Price) -> PurchaseLine:
-    return line_of_product(offer.product, price, order.quantity, paid=order.paid, paid_by=order.paid_by)
+def _line(order: Order, product: Product, price: Price) -> PurchaseLine:
+    """Return the line of so many pieces of a product. The total is the price times the quantity."""
+    named = (product.id, product.key, product.product_type, order.quantity)
+    status = PurchaseStatus.COMPLETED if order.paid else PurchaseStatus.PENDING
+    total, paid_by = price.amount * order.quantity, order.paid_by if order.paid else None
+    return PurchaseLine(*named, total, price.currency, status.value, paid_by)
 
 
 def _offer_faults(order: Order, product: Product) -> list[Fault]:

@@ -13,6 +13,7 @@ from studiogate.domain.fields import Values
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import read_fields
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage import keys as storage
@@ -74,7 +75,7 @@ async def _read_limits(
     connection: Connection, access: Access, given: Mapping[str, object]
 ) -> tuple[Values, list[Fault]]:
     """Return the limits of a new or changed key in the form in which they are stored, and all faults."""
-    values, faults = keys.read_key_limits(given)
+    values, faults = read_fields(keys.KEY_LIMITS, given)
     unknown = set(values.get("location_ids") or ()) - await studios.location_ids(connection, access)
     faults += [Fault(("location_ids",), "value_error", f"{each} is not in this studio") for each in sorted(unknown)]
     return values, faults

@@ -13,7 +13,7 @@ from studiogate.domain.fields import (
     section,
 )
 from studiogate.domain.fields import readers as v
-from studiogate.domain.forms.states import SubmissionStatus
+from studiogate.domain.forms.states import FormStatus, SubmissionStatus
 
 # The form as it was at each version: submissions refer to the one that they were made with.
 VERSIONS = section(
@@ -31,7 +31,7 @@ FORMS = section(
     optional("description", TEXT, personal=False),
     optional("fields", documents.form_fields, "[]", personal=False),
     optional("settings", documents.form_settings, "{}", personal=False),
-    optional("status", v.one_of(("draft", "published", "archived")), "draft", personal=False),
+    optional("status", v.one_of(FormStatus), FormStatus.DRAFT.value, personal=False),
     # Of a new form; every change of a stored one raises its version.
     optional("version", v.whole(1), 1, personal=False),
     *RECORD,

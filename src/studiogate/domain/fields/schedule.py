@@ -16,7 +16,6 @@ from studiogate.domain.time_format import DateOrder, HourCycle
 MAX_ADDRESS, MAX_POSTAL_CODE = 200, 20
 MAX_WEEKS_AHEAD = 52
 WEEKS_AHEAD = 8
-SPOT_SELECTION = v.one_of(("optional", "required"))
 # What a class has only because it belongs to a series.
 OF_SERIES = ("series_id", "series_date", "detached")
 POLICY = optional("policy", documents.policy, "{}", personal=False)
@@ -172,7 +171,7 @@ CLASSES = section(
     required("end_time", v.instant, personal=False),
     required("capacity", v.whole(), personal=False),
     optional("allow_waitlist", v.boolean, True, personal=False),
-    optional("spot_selection_mode", SPOT_SELECTION, personal=False),
+    optional("spot_selection_mode", v.one_of(("optional", "required")), personal=False),
     optional(
         "status",
         v.one_of(
@@ -213,17 +212,9 @@ def _closed_days(values: Row, _setting: Setting) -> Iterator[tuple[Loc, str]]:
 SERIES = section(
     "series",
     ID,
-    required("title", NAME, personal=False),
-    optional("description", TEXT, personal=False),
-    optional("class_type_id", v.identifier, personal=False),
+    *CLASSES.only("title", "description", "class_type_id"),
     required("location_id", v.identifier, personal=False),
-    optional("room_id", v.identifier, personal=False),
-    optional("instructor_id", v.identifier, personal=False),
-    required("capacity", v.whole(), personal=False),
-    optional("allow_waitlist", v.boolean, True, personal=False),
-    optional("spot_selection_mode", SPOT_SELECTION, personal=False),
-    optional("visible", v.boolean, True, personal=False),
-    POLICY,
+    *CLASSES.only("room_id", "instructor_id", "capacity", "allow_waitlist", "spot_selection_mode", "visible", "policy"),
     required("weekdays", weekdays, personal=False),
     required("local_start", local_time, personal=False),
     required("minutes", v.whole(1, MAX_CLASS_MINUTES), personal=False),

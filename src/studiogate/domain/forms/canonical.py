@@ -13,27 +13,13 @@ from studiogate.domain.json_values import json_text
 MAX_DEFINITION = 256 * 1024
 TOO_LARGE = f"must have at most {MAX_DEFINITION} bytes, fields and settings together, as JSON"
 
-# The optional members of a FormField, with their defaults; null if there is no default.
-FIELD_DEFAULTS: Mapping[str, object] = {
-    "required": False,
-    "placeholder": None,
-    "options": None,
-    "options_layout": None,
-    "order": 0,
-    "help_text": None,
-    "display_when": None,
-    "step_index": None,
-    "signature_purpose": None,
-    "consent_policy_slug": None,
-    "consent_policy_version": None,
-    "consent_label": None,
-    "accept": None,
-    "max_file_size": None,
-    "multiple": None,
-    "max_rating": None,
-    "min": None,
-    "max": None,
-}
+# The optional members of a FormField, in their order, with their defaults; null if there is no default.
+_OPTIONAL = (
+    "required", "placeholder", "options", "options_layout", "order", "help_text", "display_when", "step_index",
+    "signature_purpose", "consent_policy_slug", "consent_policy_version", "consent_label", "accept", "max_file_size",
+    "multiple", "max_rating", "min", "max",
+)  # fmt: skip
+FIELD_DEFAULTS: Mapping[str, object] = {**dict.fromkeys(_OPTIONAL), "required": False, "order": 0}
 INSTANTS = ("opens_at", "closes_at")
 
 

@@ -108,13 +108,6 @@ class FormSettings:
     max_submissions: int | None = None
     create_lead: bool = False
 
-    def open_at(self, now: datetime) -> bool:
-        """Return whether the form is open: from ``opens_at`` (inclusive) until ``closes_at`` (exclusive)."""
-        return (self.opens_at is None or self.opens_at <= now) and (self.closes_at is None or now < self.closes_at)
-
-    def has_room_after(self, submissions: int) -> bool:
-        return self.max_submissions is None or submissions < self.max_submissions
-
 
 def setting_faults(settings: object) -> list[DefinitionFault]:
     if not isinstance(settings, Mapping):

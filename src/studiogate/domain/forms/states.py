@@ -104,19 +104,21 @@ def exists_for(access: Access, status: str) -> bool:
 
 
 def closed_reason(status: str, settings: FormSettings, now: datetime) -> NotAccepting | None:
-    """Return why the form accepts no submissions at this time, other than being full; None if it accepts them."""
+    """Return why the form accepts no submissions at this time, other than being full; None if it accepts them. It is
+    open from ``opens_at`` (inclusive) until ``closes_at`` (exclusive)."""
     if status != FormStatus.PUBLISHED:
         return NotAccepting.NOT_PUBLISHED
     if settings.opens_at is not None and now < settings.opens_at:
         return NotAccepting.NOT_OPEN_YET
-    return None if settings.open_at(now) else NotAccepting.CLOSED
+    return NotAccepting.CLOSED if settings.closes_at is not None and now >= settings.closes_at else None
 
 
 def count_reason(settings: FormSettings, *, has_submitted: bool, in_all: int) -> NotAccepting | None:
     """Return why the form accepts no further submission, if this email has submitted, or there are ``in_all``."""
     if has_submitted and not settings.allow_multiple:
         return NotAccepting.ALREADY_SUBMITTED
-    return None if settings.has_room_after(in_all) else NotAccepting.FULL
+    most = settings.max_submissions
+    return NotAccepting.FULL if most is not None and in_all >= most else None
 
 
 def not_accepting(reason: NotAccepting) -> Refusal:

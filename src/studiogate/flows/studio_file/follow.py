@@ -57,18 +57,13 @@ async def announce_rows(connection: Connection, access: Access) -> None:
         async for row_ids in stage.ids_of(connection, table, existing=False, at_most=BATCH):
             await events.emit(connection, access, created, *[Change(row_id) for row_id in row_ids])
     for changed in CHANGED:
-        await _announce_changed(connection, access, changed)
+        await announce_changed(connection, access, changed)
     async for rows in diff.compared_resources(connection, access, EventType.WAITLIST_UPDATED):
         entries = [change for change in event_changes.differences(rows) if _is_announced(change)]
         await events.emit(connection, access, EventType.WAITLIST_UPDATED, *entries)
 
 
-async def announce_classes(connection: Connection, access: Access) -> None:
-    """Announce the changed classes: once their seats are filled, so that the event has the counts that result."""
-    await _announce_changed(connection, access, EventType.CLASS_UPDATED)
-
-
-async def _announce_changed(connection: Connection, access: Access, type_: EventType) -> None:
+async def announce_changed(connection: Connection, access: Access, type_: EventType) -> None:
     async for rows in diff.compared_resources(connection, access, type_):
         await events.emit(connection, access, type_, *event_changes.differences(rows))
 

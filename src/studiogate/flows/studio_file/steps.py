@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.fields.readers import Setting
 from studiogate.domain.studio_file.rows import KEPT, STUDIO, Fault, Faults, place_of, row_of
 from studiogate.flows.bookings.staff import fill_free_seats
@@ -185,7 +186,8 @@ class Import:
         for class_id in await diff.classes_to_fill(self._connection, access):
             promoted += await fill_free_seats(self._connection, access, class_id)
         if announced:
-            await follow.announce_classes(self._connection, access)
+            # Now that their seats are filled, so that the events have the counts that result.
+            await follow.announce_changed(self._connection, access, EventType.CLASS_UPDATED)
         else:
             await class_availability.keep(self._connection, access)
         return {"leads_converted": converted, "promoted": promoted}
