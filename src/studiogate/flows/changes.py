@@ -1,7 +1,7 @@
 """Emit events and write the audit log in the transaction of a change."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from uuid import UUID
 
 from studiogate.domain.access import Access, Actor, system_access
@@ -41,12 +41,12 @@ async def recorded(
 ) -> AsyncIterator[None]:
     """Announce what the block changes in the subject as ``changing`` does, if its kind has events, and record it as
     ``audited`` does."""
-    async with audited(connection, access, action, subject, reason):
-        if subject.kind not in UPDATED:
-            yield
-            return
-        async with changing(connection, access, UPDATED[subject.kind], subject.id):
-            yield
+    type_ = UPDATED.get(subject.kind)
+    announced: AbstractAsyncContextManager[None] = nullcontext()
+    if type_ is not None:
+        announced = changing(connection, access, type_, subject.id)
+    async with audited(connection, access, action, subject, reason), announced:
+        yield
 
 
 @asynccontextmanager
@@ -71,15 +71,12 @@ async def audited(
         await audit.add(connection, access, Entry(action, subject, changes, reason))
 
 
-@asynccontextmanager
-async def audited_key(connection: Connection, access: Access, action: str, subject: Subject) -> AsyncIterator[None]:
+def audited_key(
+    connection: Connection, access: Access, action: str, subject: Subject
+) -> AbstractAsyncContextManager[None]:
     """Record what the block changes if a partner's key makes the change, as ``audited`` does. For flows that partners
     and staff share: the flows of staff record the whole action by themselves."""
-    if access.actor is not Actor.PARTNER:
-        yield
-        return
-    async with audited(connection, access, action, subject):
-        yield
+    return audited(connection, access, action, subject) if access.actor is Actor.PARTNER else nullcontext()
 
 
 @asynccontextmanager

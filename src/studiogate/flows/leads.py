@@ -7,15 +7,7 @@ from studiogate.domain import leads
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.json_values import json_text
-from studiogate.domain.leads import (
-    FORM_SUBMISSIONS,
-    FormSubmission,
-    LeadContact,
-    grows_too_large,
-    metadata_too_large,
-    patched,
-    without_submissions,
-)
+from studiogate.domain.leads import FORM_SUBMISSIONS, FormSubmission, LeadContact
 from studiogate.domain.people import normalize_email, notes_refusal
 from studiogate.domain.phones import normalize_phone
 from studiogate.domain.refusals import NOT_FOUND, Fault, Refusal, faulty
@@ -53,10 +45,10 @@ async def create_faults(
     faults = await phone_faults(connection, access, phone)
     if FORM_SUBMISSIONS in metadata:
         faults.append(RESERVED_KEY)
-    own = without_submissions(metadata)
+    own = leads.without_submissions(metadata)
     known = normalize_email(email) if own and isinstance(email, str) else None  # judging a long email is costly
     kept = await storage.metadata_with_email(connection, access, known) if known else None
-    if metadata_too_large(own) or grows_too_large(kept or {}, leads.merged(kept or {}, own)):
+    if leads.metadata_too_large(own) or leads.grows_too_large(kept or {}, leads.merged(kept or {}, own)):
         faults.append(METADATA_TOO_LARGE)
     return faults
 
@@ -75,7 +67,7 @@ async def update_faults(
 def _patch_faults(kept: Mapping[str, object] | None, patch: Mapping[str, object]) -> list[Fault]:
     """Return what is wrong with a change of the metadata of a lead; without a lead, as far as the patch shows it."""
     reserved = kept is not None and leads.changes_submissions(kept, patch)
-    too_large = grows_too_large(kept or {}, patched(kept or {}, without_submissions(patch)))
+    too_large = leads.grows_too_large(kept or {}, leads.patched(kept or {}, leads.without_submissions(patch)))
     return [*([RESERVED_KEY] if reserved else []), *([METADATA_TOO_LARGE] if too_large else [])]
 
 
@@ -85,7 +77,7 @@ async def create_or_identify(
     """Create a lead, or fill in the existing one: there is one lead per email. The email must be locked."""
     access, metadata = context.access, contact.metadata
     phone = await phone_in_studio(connection, access, contact.phone) if contact.phone else None
-    if (contact.phone and phone is None) or FORM_SUBMISSIONS in metadata or metadata_too_large(metadata):
+    if (contact.phone and phone is None) or FORM_SUBMISSIONS in metadata or leads.metadata_too_large(metadata):
         return faulty(*await create_faults(connection, access, email, contact.phone, metadata))
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
     lead_id = new_id()
@@ -95,7 +87,7 @@ async def create_or_identify(
     if (kept := await storage.make_or_lock(connection, access, new)) is None:
         return response
     filled = kept.contact.filled_from(given)
-    if grows_too_large(kept.contact.metadata, filled.metadata):
+    if leads.grows_too_large(kept.contact.metadata, filled.metadata):
         return faulty(METADATA_TOO_LARGE)
     async with recorded_for_key(connection, access, "lead.change", Subject("lead", kept.id)):
         await storage.fill_lead(connection, access, kept.id, filled)
@@ -113,7 +105,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: s
         return faulty(*faults)
     if kept is None:
         return NOT_FOUND
-    metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
+    metadata = None if wanted.metadata is None else leads.patched(kept.contact.metadata, wanted.metadata)
     if refusal := leads.status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes):
         return refusal
     change = wanted._replace(phone=phone, metadata=metadata)

@@ -19,7 +19,7 @@ from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.flows.changes import audited, changing, recorded
 from studiogate.flows.schedule import rows
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.storage import audit, studio
+from studiogate.storage import audit
 from studiogate.storage import studio as storage
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.schedule import rows as rows_of_schedule
@@ -101,7 +101,7 @@ async def store_logo(connection: Connection, access: Access, content: bytes) -> 
         return refusal
     await storage.lock_studio(connection, access)
     async with _recorded_logo(connection, access, logo.name):
-        await studio.write_logo(connection, access, logo)
+        await storage.write_logo(connection, access, logo)
     return logo_path(await storage.slug_of(connection, access), logo.name)
 
 
@@ -112,13 +112,13 @@ async def remove_logo(connection: Connection, access: Access) -> bool | Refusal:
         return refusal
     await storage.lock_studio(connection, access)
     async with _recorded_logo(connection, access, None):
-        return await studio.remove_logo(connection, access)
+        return await storage.remove_logo(connection, access)
 
 
 @asynccontextmanager
 async def _recorded_logo(connection: Connection, access: Access, after: str | None) -> AsyncIterator[None]:
     """Announce the change of the logo, and record the names of the files, which are hashes of their content."""
-    before = await studio.logo_name(connection, access)
+    before = await storage.logo_name(connection, access)
     async with changing(connection, access, EventType.STUDIO_UPDATED, access.studio_id):
         yield
     if before != after:

@@ -119,20 +119,17 @@ def _receipt_facts(receipt: ReceiptJson, written: _Written) -> list[Fact]:
     """Return what the cancellation costs and returns, as stated on its receipt."""
     if not receipt:
         return []
-    found = [Fact("Receipt", str(receipt["id"]))]
-    if receipt.get("cancelled_at"):
-        found.append(Fact("Cancelled", written.long(datetime.fromisoformat(receipt["cancelled_at"]))))
-    if receipt.get("cancelled_by") == "studio" and receipt.get("reason"):
-        found.append(Fact("Reason", str(receipt["reason"])))
-    if fee := receipt.get("late_fee"):
-        found.append(Fact("Fee for the late cancellation", f"{fee['amount']} {fee['currency']}"))
-    if receipt["credits_forfeited"]:
-        found.append(Fact("Credits forfeited", str(receipt["credits_forfeited"])))
-    if receipt["credits_returned"]:
-        found.append(Fact("Credits returned", str(receipt["credits_returned"])))
-    if receipt["credits_remaining"] is not None:
-        found.append(Fact("Credits left", str(receipt["credits_remaining"])))
-    return found
+    at, fee, left = receipt.get("cancelled_at"), receipt.get("late_fee"), receipt["credits_remaining"]
+    found = {
+        "Receipt": str(receipt["id"]),
+        "Cancelled": at and written.long(datetime.fromisoformat(at)),
+        "Reason": receipt.get("reason") if receipt.get("cancelled_by") == "studio" else None,
+        "Fee for the late cancellation": fee and f"{fee['amount']} {fee['currency']}",
+        "Credits forfeited": receipt["credits_forfeited"],
+        "Credits returned": receipt["credits_returned"],
+        "Credits left": None if left is None else str(left),
+    }
+    return [Fact(label, str(value)) for label, value in found.items() if value]
 
 
 def _notes(kind: MailKind, receipt: ReceiptJson) -> list[str]:

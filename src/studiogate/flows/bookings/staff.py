@@ -20,7 +20,7 @@ from studiogate.flows.bookings.cancel import new_cancellation, record
 from studiogate.flows.idempotency import WriteContext
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
-from studiogate.storage.bookings import facts, lock, read, staff
+from studiogate.storage.bookings import facts, lock, read
 from studiogate.storage.bookings import staff as storage
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
@@ -65,7 +65,7 @@ async def cancel_locked_class(connection: Connection, access: Access, situation:
     now = await classes.database_time(connection, access)
     bookings = [
         each
-        for each in await staff.live_bookings(connection, access, class_id)
+        for each in await storage.live_bookings(connection, access, class_id)
         if rules.is_cancelled_with_class(each[2], situation.class_, now)
     ]
     members = [member_id for _, member_id, _ in bookings]
@@ -76,7 +76,7 @@ async def cancel_locked_class(connection: Connection, access: Access, situation:
             returned += await cancel_with_class(
                 connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
             )
-        await staff.mark_class_cancelled(connection, access, class_id)
+        await storage.mark_class_cancelled(connection, access, class_id)
     waiting = sum(status == BookingStatus.WAITLISTED for _, _, status in bookings)
     return CancelledClass(len(bookings), returned, waiting)
 
@@ -121,7 +121,7 @@ async def change_capacity(
         changes.audited(connection, access, "class.capacity", Subject("class", class_id)),
         changes.changing(connection, access, EventType.CLASS_UPDATED, *announced),
     ):
-        await staff.set_capacity(connection, access, class_id, capacity)
+        await storage.set_capacity(connection, access, class_id, capacity)
         promoted = await fill_free_seats(connection, access, class_id)
     return ChangedCapacity(capacity, promoted)
 

@@ -14,17 +14,9 @@ from zoneinfo import ZoneInfo
 
 from studiogate.domain.access import operator_access, system_access
 from studiogate.domain.encryption import Sealer
+from studiogate.domain.forms import signed_links
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.settings import read_settings
-from studiogate.domain.forms.signed_links import (
-    Delivery,
-    Link,
-    Verification,
-    link_path,
-    open_link_secret,
-    problem_of,
-    sign,
-)
 from studiogate.domain.time_format import TimeFormat, time_format_of
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail, Mailbox, MailContent, rendered
 from studiogate.storage import mails
@@ -63,9 +55,9 @@ def submission_content(studio_id: UUID, row: Mapping[str, Any], links: Links) ->
     name = None if to_stranger else row["submitter_name"]
     verify_url = None
     if to_stranger:
-        verification = Verification(row["submission_id"], row["created_at"] + VERIFICATION_LIFE)
-        secret = open_link_secret(links.sealer, studio_id, row["link_secret"])
-        query = urlencode({"token": sign(secret, row["form_id"], verification)})
+        verification = signed_links.Verification(row["submission_id"], row["created_at"] + VERIFICATION_LIFE)
+        secret = signed_links.open_link_secret(links.sealer, studio_id, row["link_secret"])
+        query = urlencode({"token": signed_links.sign(secret, row["form_id"], verification)})
         verify_url = f"{links.origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{query}"
     mail = {
         "studio": studio,
@@ -120,7 +112,8 @@ async def claim_links(database: Database, studio_id: UUID, at_most: int, links: 
     async with database.transaction() as connection:
         for due in await mails.claim_links(connection, access, at_most, LEASE_SECONDS):
             settings = read_settings(json.loads(due["settings"]))
-            problem = problem_of(Delivery(due["email"], due["form_status"], settings, due["expires_at"], due["now"]))
+            facts = signed_links.Delivery(due["email"], due["form_status"], settings, due["expires_at"], due["now"])
+            problem = signed_links.problem_of(facts)
             if problem is not None:
                 await mails.mark_failed(connection, access, due["id"], None, problem)
             else:
@@ -130,13 +123,13 @@ async def claim_links(database: Database, studio_id: UUID, at_most: int, links: 
 
 
 def _link_content(studio_id: UUID, due: Mapping[str, Any], links: Links) -> MailContent:
-    secret = open_link_secret(links.sealer, studio_id, due["link_secret"])
-    token = sign(secret, due["form_id"], Link(due["member_id"], due["expires_at"]))
+    secret = signed_links.open_link_secret(links.sealer, studio_id, due["link_secret"])
+    token = signed_links.sign(secret, due["form_id"], signed_links.Link(due["member_id"], due["expires_at"]))
     mail = {
         "studio": due["studio"],
         "form_title": due["form_title"],
         "first_name": due["first_name"],
-        "url": links.origin + link_path(due["studio_slug"], due["form_slug"], token),
+        "url": links.origin + signed_links.link_path(due["studio_slug"], due["form_slug"], token),
     }
     written = time_format_of(due["hour_cycle"], due["date_order"], due["country"])
     values = {"mail": mail, "expires_at": _local(due["expires_at"], due["timezone"], written)}
