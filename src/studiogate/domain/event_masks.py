@@ -1,8 +1,7 @@
 """What people of the studio see of an event's content: a role that sees no members sees no names in events either.
 
 Masking keeps what is known to say nothing about a person (ids, states, times, counts, amounts) and masks everything
-else, so a field that is added later is masked until it is named here.
-"""
+else, so a field that is added later is masked until it is named here."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,5 +1,4 @@
-"""What leads and members have in common: email addresses, normalized to the form in which they are compared and stored,
-and the notes of staff."""
+"""What leads and members have in common: email addresses, in the form in which they are stored, and notes of staff."""
 
 import re
 import unicodedata

@@ -1,8 +1,7 @@
 """Pictures of class types and instructors: which files are accepted, what is kept of them, and where they are served.
 
 A picture is decoded and encoded anew in the size of its kind, so nothing of the uploaded file remains but what can be
-seen: no position of the camera, no comments, no appended data.
-"""
+seen: no position of the camera, no comments, no appended data."""
 
 import hashlib
 import io
@@ -53,8 +52,7 @@ DAMAGED = PictureFault("is damaged")
 def read_picture(content: bytes, size: Size) -> Picture | PictureFault:
     """Return the picture in a file, cut to the shape of ``size`` around its centre and scaled to it, or what is wrong.
 
-    Nothing is decoded before the header of the file has shown how much that takes.
-    """
+    Nothing is decoded before the header of the file has shown how much that takes."""
     if len(content) > MAX_BYTES:
         return PictureFault(f"is larger than {MAX_BYTES // 1024**2} MiB")
     stream = io.BytesIO(content)

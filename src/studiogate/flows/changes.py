@@ -39,8 +39,7 @@ async def changing(
 async def recorded(
     connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
 ) -> AsyncIterator[None]:
-    """Announce what the block changes in the subject as ``changing`` does, if its kind has events, and record it as
-    ``audited`` does."""
+    """Announce what the block changes in the subject, if its kind has events, and record it as ``audited`` does."""
     type_ = UPDATED.get(subject.kind)
     announced: AbstractAsyncContextManager[None] = nullcontext()
     if type_ is not None:

@@ -2,8 +2,7 @@
 
 So an import from CSV keeps every rule of the studio file, and announces its changes alike. All of it is one
 transaction: rows are read and matched, imported, and get their verdicts; a dry run, or a file with faults, is then
-rolled back.
-"""
+rolled back."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -48,8 +47,7 @@ class CsvFile:
     """A CSV file and what to do with it. ``write`` receives the verdicts as the text of a CSV file, in pieces.
 
     Without ``apply`` nothing is changed; with it, a file with faults is applied only if ``skip_faults`` leaves out its
-    faulty rows; ``quiet`` sends members no mails about it. ``on_change`` is called with every row that changes.
-    """
+    faulty rows; ``quiet`` sends members no mails about it. ``on_change`` is called with every row that changes."""
 
     file: BinaryIO
     name: str

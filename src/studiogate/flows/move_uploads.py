@@ -1,8 +1,7 @@
 """Move the files of an installation to another place, such as from the folder of a machine to a bucket.
 
 It can be interrupted and repeated: a file that is there is not copied again. The content is compared with its row, or
-with its name if it is a picture, before it is stored; the old copy goes only when the new one is there.
-"""
+with its name if it is a picture, before it is stored; the old copy goes only when the new one is there."""
 
 import hashlib
 import shutil

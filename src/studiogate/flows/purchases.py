@@ -124,8 +124,7 @@ async def record_line(
 async def mark(
     connection: Connection, access: Access, purchase_id: UUID, status: PurchaseStatus, paid_by: PaidBy | None = None
 ) -> PurchaseStatus | Refusal:
-    """Mark a purchase as paid, by the way that is given or was known, or as failed. A membership is past_due while a
-    purchase that pays for it is failed."""
+    """Mark a purchase as paid, by the given or the known way, or as failed: its membership is past_due meanwhile."""
     if isinstance(found := await _lock(connection, access, purchase_id), Refusal):
         return found
     if refusal := purchase_refusal(found.paid.status, status):

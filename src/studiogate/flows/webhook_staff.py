@@ -69,8 +69,7 @@ async def resend(connection: Connection, access: Access, endpoint_id: UUID, deli
 
 @staff_flow(Permission.WEBHOOKS)
 async def recover(connection: Connection, access: Access, endpoint_id: UUID, since: datetime) -> int | Refusal:
-    """Deliver everything since an instant to an endpoint again, oldest first, as far as its queue has room; return how
-    many events that are."""
+    """Deliver all events since an instant to an endpoint again, as far as its queue has room; return how many."""
     count, until = 0, clock.now() + timedelta(minutes=1)
     while True:
         wanted = deliveries.ReplayedEvents(since, until, None)

@@ -129,8 +129,7 @@ def _read(name: str, value: Any) -> Any:
 
 @lru_cache(maxsize=1000)
 def _serialized_once(policy: Policy) -> Mapping[str, object]:
-    """Return what is frozen of a policy as JSON members. Cached: many bookings share a policy, and each of their
-    receipts contains it."""
+    """Return what is frozen of a policy as JSON members. Cached: many bookings share a policy, and repeat it."""
     members = ((name, getattr(policy, name)) for name in FROZEN_MEMBERS)
     return {name: str(value) if isinstance(value, UUID | StrEnum) else value for name, value in members}
 

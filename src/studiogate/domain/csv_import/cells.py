@@ -138,8 +138,7 @@ def class_times(cells: Mapping[str, Any], dates: Dates, zone: ZoneInfo) -> dict[
     """Return ``start_time`` and ``end_time`` as far as the cells give them.
 
     With a date of its own, the start and the end are times of day. An end that is not after the start is on the
-    following day. A start without an end needs a duration.
-    """
+    following day. A start without an end needs a duration."""
     if (written := _start(cells, dates)) is None:
         return {}
     if written.clock is None:

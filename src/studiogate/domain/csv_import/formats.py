@@ -1,8 +1,7 @@
 """Read dates, times, amounts, numbers and truth values as they are written in a cell.
 
 Nothing is guessed. A date is either in the form of ISO 8601 or in a format that the mapping states: 01/02/2026 is the
-second of January in one country and the first of February in another.
-"""
+second of January in one country and the first of February in another."""
 
 import re
 from collections.abc import Sequence

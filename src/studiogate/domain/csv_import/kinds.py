@@ -2,8 +2,7 @@
 
 A kind fills one section of the studio file. Most fields are that section's own; the others are written differently in
 a spreadsheet: a name instead of first and last name, a location by its name, a date and a time in two columns, a price
-beside its product.
-"""
+beside its product."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -31,8 +31,7 @@ class ColumnMapping:
     ``columns``: the columns of each field; the first one with a text fills it. ``only`` and ``skip`` choose rows by the
     texts of columns (compared without regard to case, as everywhere). ``clear`` names the fields that an empty cell
     clears. ``repeated`` is what becomes of a row whose external id an earlier row of the file has, ``shared_email`` of
-    one whose email somebody else has.
-    """
+    one whose email somebody else has."""
 
     kind: Kind
     source: str

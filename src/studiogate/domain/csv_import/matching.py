@@ -2,8 +2,7 @@
 
 The external id decides where it is known. Otherwise a row is matched by its email (a product by its key), but two
 people are never merged because they share an email, as families do: the row is reported instead. Of people whom the
-studio has merged, the row of the one who was kept decides, and the others are skipped.
-"""
+studio has merged, the row of the one who was kept decides, and the others are skipped."""
 
 import re
 from collections.abc import Sequence
@@ -47,8 +46,7 @@ class Facts:
     stored row with its key, ``owner_name`` that person's first name, ``owner_external_id`` an external id of the same
     source. ``first_line``: where the file has the external id first; ``key_rows`` and ``key_line``: how many rows of
     the file have the key, and where the first is. ``member_id`` and ``email_member_id``: the member by external id and
-    by email.
-    """
+    by email."""
 
     known_id: str | None = None
     known_exists: bool = False

@@ -5,8 +5,7 @@ A file that begins like UTF-8 and then stops being UTF-8 is refused instead of b
 accented letter before that place would be replaced by two others.
 
 One broken row must not swallow the rows after it. A quotation mark that is not closed within ``LINES_PER_ROW`` lines
-makes its own line a fault, and reading continues with the next line.
-"""
+makes its own line a fault, and reading continues with the next line."""
 
 import codecs
 import io

@@ -1,5 +1,4 @@
-"""The fields of the schedule: studio, locations, rooms with their spots, class types, instructors, classes, series and
-closures."""
+"""The fields of the studio and its schedule: locations, rooms with their spots, classes, series, closures and so on."""
 
 import re
 from collections.abc import Iterator

@@ -170,8 +170,7 @@ def waiver_form_ids(values: Mapping[str, Any]) -> list[str]:
 
 
 def currency_faults(currency: str, policies: Mapping[str, Mapping[str, object]]) -> Iterator[Fault]:
-    """Yield a fault for each stored policy, by the name of its row, whose amounts do not fit a new currency; the first
-    ``MAX_LISTED``."""
+    """Yield the first faults of stored policies, by the names of their rows, whose amounts do not fit a currency."""
     faults = (
         Fault(("currency",), "value_error", f"does not fit {member} in the policy of {owner}, which {message}")
         for owner, policy in policies.items()

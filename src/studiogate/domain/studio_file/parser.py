@@ -158,9 +158,6 @@ def _text_fault(value: object) -> str | None:
     return next((fault for fault in map(_text_fault, inner) if fault), None)
 
 
-__all__ = ["BrokenFileError", "Element", "read_elements", "read_studio"]
-
-
 class Element(NamedTuple):
     """One row. ``place`` is ``studio``, or a path such as ``classes[3]``."""
 

@@ -67,8 +67,7 @@ async def discard_draft(connection: Connection, access: Access, form_id: UUID) -
 async def publish_draft(
     connection: Connection, access: Access, form_id: UUID, revision: int
 ) -> dict[str, object] | Refusal:
-    """Publish a form with what was changed in the builder. Refused if the draft is not the one that was read, or if it
-    has faults."""
+    """Publish a form as the builder shows it. Refused if the draft is not the one that was read, or has faults."""
     if await save.lock_form(connection, access, str(form_id)) is None:
         return NOT_FOUND
     draft = await storage.read(connection, access, form_id, lock=True)

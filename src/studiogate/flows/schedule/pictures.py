@@ -1,8 +1,7 @@
 """Pictures of class types and instructors: files that staff upload, encoded anew.
 
 The file is stored before the row that refers to it and moved to its place after the commit; a picture that is replaced
-or removed is deleted by housekeeping, a day after the last row that had it.
-"""
+or removed is deleted by housekeeping, a day after the last row that had it."""
 
 import asyncio
 from contextlib import suppress

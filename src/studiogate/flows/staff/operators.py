@@ -22,8 +22,7 @@ Operator = Callable[[UUID], Access]
 
 
 async def disable_account(connection: Connection, operator: Operator, account_id: UUID) -> int | Refusal:
-    """Disable an account everywhere, and end its sessions and links; return how many sessions. No studio may lose its
-    last owner."""
+    """Disable an account everywhere; end its links and sessions, return how many. No studio loses its last owner."""
     async with transaction_on(connection):
         for studio in await accounts.studios(connection, account_id):
             await staff.lock_studio(connection, operator(studio.studio_id))
@@ -82,8 +81,7 @@ RESET_LINK = LinkKind(Purpose.RESET, "staff.make_reset_link", "staff_password_re
 async def make_link(
     connection: Connection, operator: Operator, account: Account, kind: LinkKind, *, mail: bool
 ) -> IssuedLink | Refusal:
-    """Create a one-time link that signs an account in without its password, or sets a new one; ``mail`` queues a mail
-    with another one."""
+    """Create a one-time link that signs an account in, or sets a new password; ``mail`` also mails another one."""
     async with transaction_on(connection):
         locked = await accounts.lock(connection, account.id)
         known = await accounts.studios(connection, account.id)

@@ -25,8 +25,7 @@ IS_STAFF = Fault(("email",), "exists", "This account belongs to the studio alrea
 
 
 class Invitation(NamedTuple):
-    """Whom to invite, and as what. ``mail`` queues a mail with the link; ``name`` is the account's until the invited
-    person chooses one."""
+    """Whom to invite, and as what. ``mail`` also mails a link; ``name`` stands until the person chooses one."""
 
     email: str
     grant: Grant
@@ -78,8 +77,7 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
 
 
 async def _may_see_link(connection: Connection, access: Access, account_id: UUID, *, mail: bool) -> bool:
-    """Return whether the inviter gets the link: an operator, else an owner of all studios of the account, where no
-    mail is sent."""
+    """Return whether the inviter gets the link: an operator, or without a mail an owner of all the account's studios."""
     if access.staff is None or access.staff.channel is Channel.COMMAND:
         return access.staff is not None
     inviter = access.staff.account_id
@@ -133,8 +131,7 @@ async def make_reset_link(
 ) -> IssuedLink | Refusal:
     """Create a one-time link that sets an account's password; ``mail`` queues a mail with another one.
 
-    Who has the link acts in all studios of the account, so its maker must be an owner of each of them.
-    """
+    Who has the link acts in all studios of the account, so its maker must be an owner of each of them."""
     role = await staff.find_role(connection, access, account_id)
     account = await accounts.lock(connection, account_id) if role is not None else None
     if role is None or account is None:

@@ -44,8 +44,7 @@ class IssuedLink(NamedTuple):
 
 
 async def count_attempt(visit: Visit, kind: sign_in.Attempt, text: str) -> UUID | Refusal:
-    """Count an attempt before anything is checked; return its id, or the refusal if there were too many. ``text`` is
-    what the kind counts for."""
+    """Count an attempt for ``text`` before anything is checked; return its id, or a refusal if there were too many."""
     key, address = sign_in.attempt_key(text), owner_of(visit.origin.bounded().address)
     async with visit.database.transaction() as connection:
         attempt_id = await attempts.add(connection, kind, key, address)
@@ -143,8 +142,7 @@ async def resolve(database: Database, token: str, origin: sign_in.Origin) -> Sig
 
 
 async def still_permits(database: Database, signed_in: SignedIn) -> bool:
-    """Return whether the session is open and permits what it did: the same studio, role and locations. The session does
-    not count as used."""
+    """Return whether the session is open, with its studio, role and locations. It does not count as used."""
     then = signed_in.session
     async with database.connection() as connection:
         now = await sessions.find(connection, tokens.hash_of_own(signed_in.token))

@@ -1,8 +1,7 @@
 """Set up an empty service in the browser: the first studio and its owner.
 
 The person who starts the service gets a link. It holds a time, sealed with the installation's key, so nothing is stored
-for it. It works until that time, and only as long as there is no studio.
-"""
+for it. It works until that time, and only as long as there is no studio."""
 
 import base64
 import binascii

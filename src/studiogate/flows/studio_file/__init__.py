@@ -13,8 +13,7 @@ there, and only a file without faults is applied. Operators need to know:
   attended), but it never leaves ``cancelled`` and never returns to the waitlist; a booking that took a credit is
   cancelled through the API, which settles the credit. Seats that become free go to the waitlist.
 - Everything is announced and recorded like any other change, except by the import that creates the studio.
-- Two studios never share the id of a row.
-"""
+- Two studios never share the id of a row."""
 
 from studiogate.flows.studio_file.files import FilesBeside, export_studio
 from studiogate.flows.studio_file.load import import_document, import_studio_file, studio_in

@@ -126,8 +126,7 @@ async def take_files(
 async def export_studio(
     connection: Connection, slug: str, write: Callable[[str], object], files: ExportedFiles | None = None
 ) -> bool:
-    """Write the studio and the files of its submissions, in pieces, from one snapshot; return False if there is
-    none."""
+    """Write the studio and the files of its submissions, from one snapshot; return whether there is one."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         if (studio := await studios.find_studio(connection, slug)) is None:
             return False

@@ -50,8 +50,7 @@ async def import_studio_file(
 ) -> Outcome | Refusal:
     """Import ``file`` (seekable) into the studio of the access, which may be a new one; ``studio_in`` returns its id.
 
-    ``progress`` is called with (step, done, total): bytes while reading, tables while writing.
-    """
+    ``progress`` is called with (step, done, total): bytes while reading, tables while writing."""
     options = options or Options()
     files = options.files
     try:
