@@ -69,6 +69,7 @@ _.TRANSFER
 _.USER
 _.buttons
 _.confirmation_message
+_.heading
 _.on_accent
 _.symbol
 _.text_sha256
