@@ -142,8 +142,7 @@ async def cancel_by_staff(connection: Connection, access: Access, wanted: StaffC
     (done,) = await executor.execute_together(connection, [executor.PendingRequest(WriteContext(access), command)])
     if not isinstance(done, Stored):
         return done if isinstance(done, Refusal) else NOT_FOUND
-    receipt: ReceiptJson = json.loads(done.body)
-    return receipt
+    return dict(json.loads(done.body))
 
 
 Mark = Literal["checked_in", "no_show", "confirmed"]

@@ -67,10 +67,7 @@ async def change(
     action = {"published": "form.publish", "archived": "form.archive"}.get(values.get("status", ""), "form.change")
     async with audited(connection, access, action, audit.Subject("form", form_id)):
         outcome = await save.update(connection, access, str(form_id), values)
-    if isinstance(outcome, Refusal):
-        return outcome
-    form: dict[str, object] = json.loads(outcome)
-    return form
+    return outcome if isinstance(outcome, Refusal) else dict(json.loads(outcome))
 
 
 @staff_flow(Permission.SUBMISSIONS)

@@ -72,8 +72,7 @@ async def change_within(
         await members_appeared(connection, access, [profile["email"]])
     if (wire := await read_one(connection, access, MEMBER, member_id)) is None:
         raise AssertionError("a locked member can be read")
-    member: dict[str, object] = json.loads(wire)
-    return member
+    return dict(json.loads(wire))
 
 
 async def _email_refusal(connection: Connection, access: Access, kept: KeptMember, profile: Profile) -> Refusal | None:

@@ -77,7 +77,7 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
 
 
 async def _may_see_link(connection: Connection, access: Access, account_id: UUID, *, mail: bool) -> bool:
-    """Return whether the inviter gets the link: an operator, or without a mail an owner of all the account's studios."""
+    """Return whether the inviter gets the link: operators, and without a mail an owner of all the account's studios."""
     if access.staff is None or access.staff.channel is Channel.COMMAND:
         return access.staff is not None
     inviter = access.staff.account_id
