@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from studiogate.api.framework.errors import STATUS
 from studiogate.api.framework.params import Text
 from studiogate.api.framework.route import Caller, Judged
+from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.flows import idempotency
@@ -19,6 +21,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.idempotency import IdempotencyKey
 from studiogate.web.response import Answer
 
+Arguments = ParamSpec("Arguments")
 _key = partial(Header, alias="Idempotency-Key", examples=["b7f9c1d2-retry-safe"], min_length=8, max_length=120)
 NEW_KEY = "Yours, new for each logical operation; repeat it unchanged when you retry."
 OPTIONAL_KEY = "Optional here: with it, a retry gets the first answer again instead of doing it twice."
@@ -61,9 +64,24 @@ class Success(NamedTuple):
 
 
 async def write(
-    caller: Caller, key: str | None, parameters: BaseModel | None, work: Work | EmailWork, success: Success
+    caller: Caller,
+    key: str | None,
+    parameters: BaseModel | None,
+    success: Success,
+    flow: Callable[Concatenate[Connection, Access, Arguments], Awaitable[str | Refusal]],
+    *arguments: Arguments.args,
+    **named: Arguments.kwargs,
 ) -> Answer:
-    """Run a flow once per key; 2xx and booking refusals are stored for replay, everything else leaves no trace."""
+    """Run a flow with these arguments, as ``write_once`` does it."""
+    return await write_once(
+        caller, key, parameters, success, lambda connection: flow(connection, caller.access, *arguments, **named)
+    )
+
+
+async def write_once(
+    caller: Caller, key: str | None, parameters: BaseModel | None, success: Success, work: Work | EmailWork
+) -> Answer:
+    """Do the work once per key; 2xx and booking refusals are stored for replay, everything else leaves no trace."""
     status, visible, sealer = success
     purpose = idempotency.answer_purpose(caller.access.studio_id, caller.access.credential_id)
     context = write_context(caller, key, parameters, status=status)

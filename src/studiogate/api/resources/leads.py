@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import Field, StringConstraints, field_serializer
 
 from studiogate.api.framework import operations, params
-from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write, write_once
 from studiogate.api.framework.operations import (
     LISTING,
     NAMED,
@@ -190,7 +190,7 @@ async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: Optiona
     async def create(connection: Connection, context: WriteContext) -> Stored | str | Refusal:
         return await flow.create_or_identify(connection, context, body.email, contact)
 
-    return await write(caller, idempotency_key, body, EmailWork(body.email, create), Success(201))
+    return await write_once(caller, idempotency_key, body, Success(201), EmailWork(body.email, create))
 
 
 @routes.patch("/leads/{lead_id}", **operation("Update a lead", MutationResult, *UPDATING, example={"created": False}))
@@ -198,13 +198,7 @@ async def update_lead(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
     wanted = body.wanted()
-    return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.update(connection, caller.access, lead_id, wanted),
-        Success(200),
-    )
+    return await write(caller, idempotency_key, body, Success(200), flow.update, lead_id, wanted)
 
 
 @routes.post(

@@ -123,13 +123,7 @@ async def list_members(
 )
 async def create_member(caller: Writer, body: MemberCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """Create a member once and keep the id. The lead with the same email, if there is one, becomes `converted`."""
-    return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.create(connection, caller.access, dict(body)),
-        Success(201),
-    )
+    return await write(caller, idempotency_key, body, Success(201), flow.create, dict(body))
 
 
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))

@@ -153,13 +153,7 @@ async def _recorded(
         field_key=upload.field_key, filename=upload.filename, size=upload.size, sha256=upload.sha256.hex()
     )
     quota = flow.quota_of(caller.runtime.settings)
-    answer = await write(
-        caller,
-        idempotency_key,
-        identity,
-        lambda connection: flow.record(connection, caller.access, form, upload, quota),
-        Success(201),
-    )
+    answer = await write(caller, idempotency_key, identity, Success(201), flow.record, form, upload, quota)
     if answer.status == 201 and REPLAYED not in answer.headers:
         await file.keep()
     return answer

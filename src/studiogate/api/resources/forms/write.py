@@ -137,9 +137,7 @@ async def create_form(
     caller: Writer, body: PartnerFormCreate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
     wanted = body.wanted()
-    return await write(
-        caller, idempotency_key, body, lambda connection: flow.create(connection, caller.access, wanted), Success(201)
-    )
+    return await write(caller, idempotency_key, body, Success(201), flow.create, wanted)
 
 
 @routes.put(
@@ -153,13 +151,7 @@ async def update_form(
     `published` to `archived` and back to `draft`; from `published` to `draft` only while there is no submission.
     """
     given = body.given()
-    return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.update(connection, caller.access, form_id, given),
-        Success(200),
-    )
+    return await write(caller, idempotency_key, body, Success(200), flow.update, form_id, given)
 
 
 @routes.post(
@@ -182,10 +174,4 @@ async def create_submission(
     """
     wanted = body.wanted()
     mails = caller.runtime.settings.smtp_url is not None
-    return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: submit.submit(connection, caller.access, form_id, wanted, mails=mails),
-        Success(201),
-    )
+    return await write(caller, idempotency_key, body, Success(201), submit.submit, form_id, wanted, mails=mails)

@@ -61,13 +61,8 @@ async def create_webhook_endpoint(
     if fault is not None:
         return fault
     sealer = caller.runtime.sealer
-    return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.create(connection, caller.access, sealer, body.model_dump()),
-        Success(201, sealer=sealer),
-    )
+    success = Success(201, sealer=sealer)
+    return await write(caller, idempotency_key, body, success, flow.create, sealer, body.model_dump())
 
 
 @routes.get(
@@ -90,13 +85,8 @@ async def update_webhook_endpoint(
     fault = await _url_fault(caller, body.url) if "url" in body.model_fields_set else None
     if fault is not None:
         return fault
-    return await write(
-        caller,
-        idempotency_key,
-        body,
-        lambda connection: flow.change(connection, caller.access, endpoint_id, body.given()),
-        of_endpoint(caller, endpoint_id, 200),
-    )
+    success = of_endpoint(caller, endpoint_id, 200)
+    return await write(caller, idempotency_key, body, success, flow.change, endpoint_id, body.given())
 
 
 @routes.delete(
@@ -118,13 +108,8 @@ async def rotate_webhook_secret(
     time; at most 30 replaced secrets sign.
     """
     sealer = caller.runtime.sealer
-    return await write(
-        caller,
-        idempotency_key,
-        None,
-        lambda connection: flow.rotate_secret(connection, caller.access, sealer, endpoint_id),
-        of_endpoint(caller, endpoint_id, 200, sealer),
-    )
+    success = of_endpoint(caller, endpoint_id, 200, sealer)
+    return await write(caller, idempotency_key, None, success, flow.rotate_secret, sealer, endpoint_id)
 
 
 # Deliveries: test messages, the list, and repeated deliveries.
@@ -140,8 +125,7 @@ async def send_test_message(
     caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
     """Of type `webhook_endpoint.test`, also while the endpoint is disabled. Its deliveries tell what came of it."""
-    work = lambda connection: flow.test(connection, caller.access, endpoint_id)  # noqa: E731
-    return await write(caller, idempotency_key, None, work, of_endpoint(caller, endpoint_id, 202))
+    return await write(caller, idempotency_key, None, of_endpoint(caller, endpoint_id, 202), flow.test, endpoint_id)
 
 
 @routes.get(
@@ -180,8 +164,8 @@ async def replay_webhooks(
     About 1,000 events at once, and no more than may wait for the endpoint (10,000 in all); `has_more` tells that some
     are left, and 409 `limit_reached` that none could be added. A disabled endpoint gets them once it is enabled.
     """
-    work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
-    return await write(caller, idempotency_key, body, work, of_endpoint(caller, endpoint_id, 202))
+    success = of_endpoint(caller, endpoint_id, 202)
+    return await write(caller, idempotency_key, body, success, flow.replay, endpoint_id, body.wanted())
 
 
 @routes.post(
@@ -196,10 +180,4 @@ async def redeliver_event(caller: Manager, event_id: PathId, idempotency_key: Op
     async def is_visible(connection: Connection) -> bool:
         return await events.read_event(connection, caller.access, event_id) is not None
 
-    return await write(
-        caller,
-        idempotency_key,
-        None,
-        lambda connection: flow.redeliver(connection, caller.access, event_id),
-        Success(202, is_visible),
-    )
+    return await write(caller, idempotency_key, None, Success(202, is_visible), flow.redeliver, event_id)
