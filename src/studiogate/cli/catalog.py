@@ -7,7 +7,7 @@ import typer
 
 from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import counted, parse_row_id
-from studiogate.cli.field_options import FieldOption, FieldOptions, RowId, Undo, of_field
+from studiogate.cli.field_options import IDS, FieldOptions, RowId, Undo, options_of
 from studiogate.cli.rows import add_list
 from studiogate.domain.catalog import NEW_PRICE, NEW_PRODUCT, PRICE, PRODUCT
 from studiogate.domain.fields import Values
@@ -17,29 +17,8 @@ from studiogate.flows import catalog as flow
 products = Group("What the studio sells: memberships, packages and other products.")
 prices = Group("The prices of products: create, replace, retire, list. A price is never edited.")
 ProductId = Annotated[UUID, typer.Argument(metavar="PRODUCT_ID", parser=parse_row_id)]
-
-
-def _ids(text: str, name: str) -> FieldOption:
-    return of_field(text, name, type=list[UUID], metavar="ID", parser=parse_row_id)
-
-
-LOCATIONS = _ids("Only at this location; repeat for more.", "--location")
-PRODUCT_OPTIONS = {
-    "key": of_field("A stable name for programs, such as ten-classes."),
-    "name": of_field("What clients read."),
-    "product_type": of_field("The kind of product.", "--type"),
-    "credits_granted": of_field("Credits that it grants; without: unlimited.", "--credits"),
-    "client_visible": of_field("Whether clients see it.", "--visible/--hidden"),
-    "location_ids": LOCATIONS,
-    "class_type_ids": _ids("Only for this class type; repeat for more.", "--class-type"),
-}
-PRICE_OPTIONS = {
-    "amount": of_field("With the currency's decimals: 49.00.", metavar="AMOUNT"),
-    "currency": of_field("Three capital letters; the studio's by default."),
-    "interval": of_field("How often it is due; without: one-time.", type=Interval),
-    "location_ids": LOCATIONS,
-    "default": of_field("The price of a sale that names none.", "--default"),
-}
+PRODUCT_OPTIONS = options_of("product", location_ids=IDS, class_type_ids=IDS)
+PRICE_OPTIONS = options_of("price", location_ids=IDS, interval={"type": Interval})
 
 
 @products.command("create", given=FieldOptions(NEW_PRODUCT, PRODUCT_OPTIONS))

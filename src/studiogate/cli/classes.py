@@ -9,10 +9,9 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from studiogate.cli import field_options
 from studiogate.cli.commands import Group, InStudio
-from studiogate.cli.context import CommandError, counted
-from studiogate.cli.field_options import DAY, FieldOptions, Reason, RowId, Strict, of_day, of_field, option_id
+from studiogate.cli.context import TEXTS, CommandError, counted
+from studiogate.cli.field_options import DAY, FieldOptions, Reason, RowId, Strict, option_id, options_of
 from studiogate.cli.rows import add_list, print_saved
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MAX_CLASS_MINUTES
@@ -39,40 +38,11 @@ app = Group("Create, change or cancel classes.")
 series = Group("Weekly series of classes.")
 closures = Group("Days without classes.")
 LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?", re.ASCII)
-START = 'Local time at the location, "2026-12-01 18:30", or with an offset.'
-OPTIONS = {
-    "title": of_field("What clients see as the name of the class."),
-    "description": of_field("A text about it."),
-    "start": of_field(START, metavar="TIME"),
-    "minutes": of_field("How long it lasts.", min=1, max=MAX_CLASS_MINUTES),
-    "location_id": of_field("Where it takes place.", "--location"),
-    "room_id": of_field("The room.", "--room"),
-    "class_type_id": of_field("The class type.", "--class-type"),
-    "instructor_id": of_field("Who teaches it.", "--instructor"),
-    "capacity": of_field("How many seats it has."),
-    "visible": of_field("Whether clients can book it.", "--visible/--hidden"),
-    "allow_waitlist": of_field("Whether it has a waitlist.", "--waitlist/--no-waitlist"),
-    "spot_selection_mode": of_field("Members choose a spot of the room.", "--spots"),
-    "policy": field_options.of_policy(),
-    "weekdays": of_field(
-        "Weekdays with commas between them, such as mon,thu.",
-        "--on",
-        type=str,
-        metavar="DAYS",
-        read=lambda text: [name.strip() for name in text.split(",")],
-    ),
-    "local_start": of_field("The local time at which a class starts.", "--at", metavar="HH:MM"),
-    "every_weeks": of_field("2 is every other week."),
-    "first_date": of_day("The first day; weeks are counted from its week.", "--from"),
-    "last_date": of_day("The last day; without it the series has no end.", "--until"),
-}
-CLOSURE_OPTIONS = {
-    "first_date": of_day("The first closed day.", "--from"),
-    "last_date": of_day("The last closed day.", "--until"),
-    "mode": of_field("What happens to classes that exist: cancel them, or skip."),
-    "location_id": of_field("Only this location; else all.", "--location"),
-    "reason": of_field("Kept in the audit log of cancelled classes."),
-}
+OPTIONS = options_of(
+    "class",
+    minutes={"max": MAX_CLASS_MINUTES},
+    weekdays={"type": str, "read": lambda text: [name.strip() for name in text.split(",")]},
+)
 
 
 def _timed(fields: Fields) -> Fields:
@@ -166,16 +136,6 @@ def change_capacity(
     call.show(value, f"The capacity is {done.capacity} now; {promoted}.")
 
 
-REASONS = {
-    "past": "would be in the past",
-    "series": "is created by its series",
-    "exists": "is there already",
-    "closed": "would be on a closed day",
-    "inactive": "uses something that is deactivated",
-    "clash": "would clash with another class",
-}
-
-
 @app.command("copy-week")
 def copy_week(
     call: InStudio,
@@ -200,7 +160,7 @@ def copy_week(
     skipped = Counter(each.skipped for each in done.copies if each.skipped is not None)
     new = counted(len(done.copies) - skipped.total(), "class")
     lines = [f"{new} {'would be created' if preview else 'created'}."]
-    lines += [f"{count} skipped: {REASONS[reason]}." for reason, count in skipped.items()]
+    lines += [f"{count} skipped: {TEXTS['not_copied'][reason]}." for reason, count in skipped.items()]
     call.show({"created": [str(class_id) for class_id in done.created], "classes": classes}, "\n".join(lines))
 
 
@@ -248,7 +208,7 @@ def _show_series(call: InStudio, saved: SavedSeries, what: str) -> None:
     print_saved(call, saved, f"The series is {what}:", f" ({done})" if done else "", **counts)
 
 
-@closures.command("create", given=FieldOptions(CLOSURE, CLOSURE_OPTIONS))
+@closures.command("create", given=FieldOptions(CLOSURE, options_of("closure")))
 def close(call: InStudio, given: Values, strict: Strict = False) -> None:
     """Close a location, or all, for some days. Series create no classes on them."""
     saved = call.act_in_studio("closure", lambda c, access: closure_flow.create(c, access, Given(given, strict)))

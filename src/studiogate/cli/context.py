@@ -5,6 +5,7 @@ import errno
 import getpass
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -36,6 +37,7 @@ from studiogate.storage.db.pool import Connection, DatabaseUnavailableError
 from studiogate.storage.private_file import OutputError, writing
 
 Result = TypeVar("Result")
+TEXTS = tomllib.loads((Path(__file__).parent / "texts.toml").read_text(encoding="utf-8"))
 EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 DataFolder = Annotated[Path | None, typer.Option("--data", help="The data folder (STUDIOGATE_DATA_DIR).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

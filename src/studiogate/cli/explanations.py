@@ -5,25 +5,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from studiogate.cli.context import counted
+from studiogate.cli.context import TEXTS, counted
 from studiogate.domain.forms.signed_links import LIMIT
-from studiogate.domain.forms.states import NotAccepting
 from studiogate.domain.refusals import Code, Fault, Refusal
 
 Details = Mapping[str, Any]
-# Fields whose names are no nouns.
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "at": "time",
-        "auto_renew": "automatic renewal",
-        "ends_at": "end",
-        "every_weeks": "number of weeks",
-        "expires_at": "expiry",
-        "merged_id": "duplicate",
-        "starts_at": "start",
-    }
-)
-
 # What shows the values that a field takes, by the kind of row.
 _LISTED_BY: Mapping[tuple[str, str], str] = MappingProxyType(
     {("key", "location_ids"): "`studiogate location list --studio SLUG` shows them"}
@@ -53,7 +39,7 @@ def _named(fault: Fault) -> str:
     """Return the name of a value at fault as people know it: ``location_ids[1]`` is the second location."""
     loc = fault.loc[1:] if fault.loc[0] == "body" else fault.loc
     field = str(loc[0])
-    name = _WORDS.get(field) or field.removesuffix("_id").removesuffix("_ids").replace("_", " ")
+    name = TEXTS["nouns"].get(field) or field.removesuffix("_id").removesuffix("_ids").replace("_", " ")
     parts = "".join(f" {part + 1}" if isinstance(part, int) else f", {part}," for part in loc[1:])
     return f"The {name}{parts}"
 
@@ -88,15 +74,6 @@ def _transition(kind: str, details: Details) -> str:
     return f"The {kind} is {details['from']} and cannot become {details['to']}."
 
 
-_CLOSED_FORMS: Mapping[NotAccepting, str] = MappingProxyType(
-    {
-        NotAccepting.NOT_PUBLISHED: "The form is not published: `studiogate form publish` publishes it.",
-        NotAccepting.NOT_OPEN_YET: "The form is not open yet: wait, or change its setting opens_at.",
-        NotAccepting.CLOSED: "The form is closed: change its setting closes_at to open it again.",
-        NotAccepting.FULL: "The form has as many submissions as it takes: raise its setting max_submissions.",
-        NotAccepting.ALREADY_SUBMITTED: "The member has sent this form already, and it takes one per email.",
-    }
-)
 # Texts with the kind of row and the refusal's details, or functions that make them.
 _BY_CODE: Mapping[Code, str | Callable[[str, Details], str]] = MappingProxyType(
     {
@@ -107,7 +84,7 @@ _BY_CODE: Mapping[Code, str | Callable[[str, Details], str]] = MappingProxyType(
         Code.SLUG_TAKEN: "Another {kind} has this slug: choose another one.",
         Code.MEMBER_EXISTS: "Member {member_id} has this email: change that one, or merge the two.",
         Code.LIMIT_REACHED: _limit_reached,
-        Code.FORM_NOT_ACCEPTING_SUBMISSIONS: lambda _, details: _CLOSED_FORMS[NotAccepting(str(details["reason"]))],
+        Code.FORM_NOT_ACCEPTING_SUBMISSIONS: lambda _, details: TEXTS["closed_forms"][str(details["reason"])],
     }
 )
 # The first of these details that a refusal has explains it.

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from studiogate.cli.context import CommandError, parse_row_id
+from studiogate.cli.context import TEXTS, CommandError, parse_row_id
 from studiogate.domain.fields import Field, Values
 from studiogate.domain.fields.readers import SHAPES, WrongValueError, identifier, instant
 from studiogate.domain.staff_input import NO_SETTING, Fields
@@ -59,22 +59,24 @@ class FieldOption(NamedTuple):
     """What an option says beyond what its field says already. ``read`` turns what was typed into the field's value."""
 
     help: str = ""
-    names: tuple[str, ...] = ()
+    option: str = ""
     type: Any = None
     read: Callable[[Any], object] | None = None
     more: Mapping[str, Any] = {}
 
 
-def of_field(help: str = "", *names: str, **more: Any) -> FieldOption:  # noqa: A002
-    return FieldOption(help, names, more.pop("type", None), more.pop("read", None), more)
-
-
-def of_day(help: str, *names: str) -> FieldOption:  # noqa: A002
-    return of_field(help, *names, type=datetime, formats=DAY, read=lambda value: f"{value:%Y-%m-%d}")
-
-
-def of_policy() -> FieldOption:
-    return of_field("Booking rules that apply here; replaces all of them.", metavar="JSON", read=_object)
+def options_of(kind: str, **more: Values) -> dict[str, FieldOption]:
+    """Return the options of a kind's fields, which ``texts.toml`` describes; ``more`` is what is no text."""
+    options = {}
+    for name, stated in {**TEXTS["options"]["any"], **TEXTS["options"][kind]}.items():
+        said = {
+            **(stated if isinstance(stated, dict) else {"help": stated}),
+            **_READ.get(name, {}),
+            **more.get(name, {}),
+        }
+        own = {each: said.pop(each) for each in ("help", "option", "type", "read") if each in said}
+        options[name] = FieldOption(**own, more=said)
+    return options
 
 
 def _object(text: str) -> object:
@@ -83,6 +85,12 @@ def _object(text: str) -> object:
     except (ValueError, RecursionError):
         example = '{"cancellation_window_minutes": 720}'
         raise CommandError(f"--policy is not JSON: write an object such as '{example}'.") from None
+
+
+IDS: Values = {"type": list[UUID], "parser": parse_row_id}
+_DAY = {"type": datetime, "formats": DAY, "read": lambda value: f"{value:%Y-%m-%d}"}
+# How fields are read that have the same name in several kinds.
+_READ: Mapping[str, Values] = {"policy": {"read": _object}, "first_date": _DAY, "last_date": _DAY}
 
 
 class FieldOptions:
@@ -107,9 +115,9 @@ class FieldOptions:
         shape = SHAPES.get(field.read, {})
         kind, more = _declared(field.name, shape) if option.type is None else (option.type, {})
         flag = self._name(field.name)
-        names = option.names or ((f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,))
+        name = option.option or (f"{flag}/--no-{flag[2:]}" if kind is bool else flag)
         info = typer.Option(
-            *names,
+            name,
             help=option.help or field.help or f"{field.name.removesuffix('_id').replace('_', ' ').capitalize()}.",
             **{**more, **option.more},
         )
@@ -120,8 +128,7 @@ class FieldOptions:
 
     def _name(self, field: str) -> str:
         """Return the name of a field's option."""
-        names = self._options[field].names
-        return names[0].partition("/")[0] if names else f"--{field.replace('_', '-')}"
+        return self._options[field].option.partition("/")[0] or f"--{field.replace('_', '-')}"
 
     def taken_from(self, values: Values) -> Values:
         """Take the options of the fields out of ``values``; return what was given, as staff give it to a flow."""

@@ -9,8 +9,8 @@ import typer
 
 from studiogate import clock
 from studiogate.cli.commands import Action, Call, Group, InStudio, Result, carried_out, studio_access
-from studiogate.cli.context import DURATION_UNITS, CommandError, duration, operator_of, parse_row_id, print_json, screen
-from studiogate.cli.field_options import Before, FieldOptions, Limit, of_field
+from studiogate.cli.context import DURATION_UNITS, CommandError, duration, operator_of, print_json, screen
+from studiogate.cli.field_options import IDS, Before, FieldOptions, Limit, options_of
 from studiogate.cli.rows import print_rows, print_table
 from studiogate.domain.access import SCOPE_GRANTS, Access, Scope, unknown_scopes
 from studiogate.domain.fields import Values, optional, required
@@ -61,16 +61,7 @@ def _instant(text: str) -> datetime:
     return instant
 
 
-OPTIONS = {
-    "name": of_field("Whose key this is."),
-    "all_scopes": of_field("Every scope.", "--all-scopes"),
-    "scopes": of_field("A scope; repeat for more. A change names all that the key keeps or gets.", "--scope"),
-    "location_ids": of_field(
-        "Limit to this location; repeat for more.", "--location", type=list[UUID], parser=parse_row_id
-    ),
-    "expires_at": of_field("When the key ends: ISO 8601, or a duration such as 90d.", "--expires", read=_instant),
-    "rate_limit": of_field("Requests per second; default: the setting.", min=1),
-}
+OPTIONS = options_of("key", location_ids=IDS, expires_at={"read": _instant})
 FIELDS = by_name(
     required("name", v.text(), personal=False),
     optional("all_scopes", v.boolean, personal=False),

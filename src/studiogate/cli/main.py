@@ -25,59 +25,7 @@ from studiogate.storage.private_file import OutputError
 from studiogate.storage.upload_store import FilesUnavailableError
 
 # Every command: where its function or its group is, and how `studiogate --help` describes it, without importing it.
-COMMANDS = {
-    "Run the service": {
-        "up": ("serve:up", "Start everything: PostgreSQL, the demo studio in an empty database, the API, the console."),
-        "serve": ("serve:serve", "Serve the API and the console on a migrated database."),
-        "worker": ("serve:worker", "Run housekeeping, webhooks and mails alone, apart from the API."),
-        "migrate": ("doctor:run_migrations", "Bring the database's schema up to date."),
-        "doctor": ("doctor:doctor", "Check database, clock, disk and data, and say what to do."),
-        "uploads": ("uploads:app", "Move uploaded files and pictures to another place."),
-        "secrets": ("secrets:app", "Replace the key that webhook and link secrets are sealed under."),
-    },
-    "Studios and their data": {
-        "studio": ("studios:app", "Create, change and list studios, and store their logos."),
-        "demo": ("prepare:load", "Load the demo studio, with members, classes, bookings and a day at the desk."),
-        "import": ("studio_file:import_file", "Load a studio file as a patch; a dry run shows every change."),
-        "export": ("studio_file:export", "Write a studio with everything in it as a studio file."),
-        "import-csv": ("import_csv:import_rows", "Import members, schedule, sales or leads from CSV files."),
-        "backup": ("backup:back_up", "Write the whole installation to one file, while it runs."),
-        "restore": ("backup:restore", "Load a backup into an empty data folder or database, and check it."),
-    },
-    "Timetable": {
-        "class": ("classes:app", "Create, change, cancel and list classes; copy a week of them."),
-        "series": ("classes:series", "Keep weekly series of classes: create, change, end, list."),
-        "closure": ("classes:closures", "Close a location, or all, for some days."),
-        "location": ("rows:location", "Keep the studio's locations."),
-        "room": ("rows:room", "Keep the rooms of locations, and the spots in them."),
-        "class-type": ("rows:class_type", "Keep the kinds of classes, such as yoga, and their booking rules."),
-        "instructor": ("rows:instructor", "Keep the people who teach."),
-    },
-    "People and bookings": {
-        "member": ("members:app", "Create, change, find, merge, export or erase members."),
-        "lead": ("forms:leads", "Move leads along the pipeline, add notes, make members of them."),
-        "booking": ("bookings:bookings", "Book, cancel or move for a member; check in, mark as no-show."),
-        "waitlist": ("bookings:waitlist", "List waiting members, and give one of them a seat."),
-        "form": ("forms:forms", "Build forms from JSON files, publish them, send links to them."),
-        "submission": ("forms:submissions", "Confirm or reject what visitors sent, and copy their files."),
-    },
-    "Sales": {
-        "product": ("catalog:products", "Keep what the studio sells."),
-        "price": ("catalog:prices", "Add, replace and retire the prices of products."),
-        "membership": ("sales:memberships", "Sell, pause, resume or cancel memberships; adjust credits."),
-        "purchase": ("sales:purchases", "Record purchases, payments and refunds."),
-        "fee": ("sales:fees", "List and waive fees, such as those for late cancellations."),
-    },
-    "Staff and partners": {
-        "staff": ("staff_accounts:app", "Give people access to the console: roles, sessions, second factors."),
-        "console": ("staff_accounts:console", "Print a link that signs an account in once."),
-        "key": ("keys:app", "Make, change, rotate and revoke the keys of partners; see their requests."),
-        "webhook": ("events:webhooks", "Look after the webhook endpoints of partners."),
-        "events": ("events:events", "Follow the event log, or add a sample event to a test studio's."),
-        "mail": ("studios:mails", "Choose which mails members get."),
-        "audit": ("events:audit_log", "See who changed what, or export all of it."),
-    },
-}
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = context.TEXTS["commands"]
 PLACES = {name: place for panel in COMMANDS.values() for name, (place, _) in panel.items()}
 COMPLETING = "_STUDIOGATE_COMPLETE"  # set by the completion of a shell, with what was typed so far in another variable
 

@@ -9,7 +9,7 @@ import typer
 
 from studiogate.cli.commands import Group, InStudio
 from studiogate.cli.context import CommandError, counted, no_such, parse_row_id
-from studiogate.cli.field_options import FieldOptions, Limit, Reason, RowId, of_field
+from studiogate.cli.field_options import FieldOptions, Limit, Reason, RowId, options_of
 from studiogate.cli.files import new_file
 from studiogate.cli.rows import add_list, print_rows
 from studiogate.domain.access import Access
@@ -33,11 +33,7 @@ FIND = Annotated[
 ]
 Note = Annotated[str, typer.Argument(metavar="TEXT", help="The note. Partners never see it.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")]
-OPTIONS = {
-    "phone": of_field("International, or of the studio's country."),
-    "membership_start_date": of_field(metavar="INSTANT"),
-    "membership_end_date": of_field(metavar="INSTANT"),
-}
+OPTIONS = options_of("member")
 WARNING = (
     "This erases the person for good: name, contact, notes, answers and files. Future bookings are cancelled free of "
     "charge and memberships end. Bookings and payments of the past stay, without the person. Continue?"

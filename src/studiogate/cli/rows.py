@@ -3,10 +3,10 @@
 Lists for looking up ids are declared in ``storage/operator_lists.py``."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -16,8 +16,8 @@ from rich.table import Table
 from studiogate import clock
 from studiogate.cli import field_options
 from studiogate.cli.commands import Call, Group, InStudio
-from studiogate.cli.context import CommandError, complaints, print_json, screen
-from studiogate.cli.field_options import FieldOption, FieldOptions, Limit, RowId, Strict, of_field, of_policy, option_id
+from studiogate.cli.context import TEXTS, CommandError, complaints, print_json, screen
+from studiogate.cli.field_options import FieldOptions, Limit, RowId, Strict, option_id, options_of
 from studiogate.cli.files import read_start
 from studiogate.domain.fields import Values
 from studiogate.domain.names import visible_text
@@ -120,38 +120,30 @@ def cell(value: object) -> str:
     return "" if value is None else escape(visible_text(str(value)))
 
 
-class Kind(NamedTuple):
-    """A kind of rows. ``flow`` has what is done with one: create, change and deactivate."""
+def row_commands(word: str, flow: Any, fields: Fields, **more: Values) -> Group:
+    """Return a group with the commands of a kind of rows. ``flow`` has what is done with one: create, change and
+    deactivate; ``more`` is what ``options_of`` takes."""
+    kind = word.replace(" ", "_")
+    texts, options = TEXTS["rows"][kind], options_of(kind, **more)
+    group = Group(texts["about"])
+    new = {name: field for name, field in fields.items() if name != "active"}
 
-    word: str
-    flow: Any
-    fields: Fields
-    options: Mapping[str, FieldOption]
-    about_create: str
-    about_change: str
-
-
-def row_commands(text: str, kind: Kind) -> Group:
-    """Return a group with the commands of a kind of rows."""
-    group = Group(text)
-    new = {name: field for name, field in kind.fields.items() if name != "active"}
-
-    @group.command("create", given=FieldOptions(new, kind.options), help=kind.about_create)
+    @group.command("create", given=FieldOptions(new, options), help=texts["create"])
     def create(call: InStudio, given: Values, strict: Strict = False) -> None:
-        saved = call.act_in_studio(kind.word, lambda c, a: kind.flow.create(c, a, Given(given, strict)))
-        print_saved(call, saved, f"The {kind.word} is created:")
+        saved = call.act_in_studio(word, lambda c, a: flow.create(c, a, Given(given, strict)))
+        print_saved(call, saved, f"The {word} is created:")
 
-    @group.command("change", given=FieldOptions(kind.fields, kind.options, is_change=True), help=kind.about_change)
+    @group.command("change", given=FieldOptions(fields, options, is_change=True), help=texts["change"])
     def change(call: InStudio, row_id: RowId, given: Values, strict: Strict = False) -> None:
-        saved = call.act(kind.word, row_id, lambda c, a: kind.flow.change(c, a, row_id, Given(given, strict)))
-        print_saved(call, saved, f"The {kind.word} is changed:")
+        saved = call.act(word, row_id, lambda c, a: flow.change(c, a, row_id, Given(given, strict)))
+        print_saved(call, saved, f"The {word} is changed:")
 
     @group.command("deactivate", help="Take it out of use. `change --active` takes it back.")
     def deactivate(call: InStudio, row_id: RowId, strict: Strict = False) -> None:
-        saved = call.act(kind.word, row_id, lambda c, a: kind.flow.deactivate(c, a, row_id, strict))
-        print_saved(call, saved, f"The {kind.word} is deactivated:")
+        saved = call.act(word, row_id, lambda c, a: flow.deactivate(c, a, row_id, strict))
+        print_saved(call, saved, f"The {word} is deactivated:")
 
-    add_list(group, kind.word.replace(" ", "_"), f"List {kind.word}s, with their ids.")
+    add_list(group, kind, f"List {word}s, with their ids.")
     return group
 
 
@@ -199,87 +191,15 @@ def _spot(text: str) -> dict[str, object]:
     return {"label": label, "x": x, "y": y}
 
 
-ACTIVE = of_field("Whether it is in use.")
-location = row_commands(
-    "The studio's locations: create, change, deactivate, list.",
-    Kind(
-        "location",
-        locations,
-        LOCATION,
-        {
-            "name": of_field("The location's name."),
-            "state": of_field("State, province or region."),
-            "timezone": of_field("An IANA time zone; else the studio's."),
-            "is_primary": of_field("The studio's main location.", "--primary/--no-primary"),
-            "active": ACTIVE,
-            "policy": of_policy(),
-        },
-        "Create a location.",
-        "Change the given fields of a location. With a new time zone, the classes of its series keep their local "
-        "times.",
-    ),
-)
+location = row_commands("location", locations, LOCATION)
 
-SPOT = "A spot that members can choose, such as A1@0,1. Repeat it: all spots."
 room = row_commands(
-    "The rooms of locations, with the spots that members can choose.",
-    Kind(
-        "room",
-        rooms,
-        ROOM,
-        {
-            "name": of_field("The room's name."),
-            "location_id": of_field("The location that the room is at.", "--location"),
-            "capacity": of_field("How many people the room holds."),
-            "spots": of_field(
-                SPOT,
-                "--spot",
-                type=list[str],
-                read=lambda texts: [_spot(text) for text in texts],
-                metavar="LABEL[@X,Y]",
-            ),
-            "active": ACTIVE,
-        },
-        "Create a room with its spots.",
-        "Change the given fields of a room. --spot names all its spots; a spot that bookings refer to must stay.",
-    ),
+    "room", rooms, ROOM, spots={"type": list[str], "read": lambda texts: [_spot(text) for text in texts]}
 )
 add_list(room, "spot", "List the spots of rooms, with the ids that `booking create --spot` takes.", "spots")
 
-class_type = row_commands(
-    "The kinds of classes, such as yoga: create, change, deactivate, list.",
-    Kind(
-        "class type",
-        class_types,
-        CLASS_TYPE,
-        {
-            "name": of_field("The name of the class type."),
-            "description": of_field("A text about it."),
-            "beginner_safe": of_field("Whether beginners can take part."),
-            "recovery": of_field("Whether it is a recovery class."),
-            "active": ACTIVE,
-            "policy": of_policy(),
-        },
-        "Create a class type.",
-        "Change the given fields of a class type. A new policy also applies to its classes to come.",
-    ),
-)
+class_type = row_commands("class type", class_types, CLASS_TYPE)
 add_picture(class_type, "class type")
 
-instructor = row_commands(
-    "The people who teach: create, change, deactivate, list.",
-    Kind(
-        "instructor",
-        instructors,
-        INSTRUCTOR,
-        {
-            "name": of_field("The instructor's name."),
-            "tagline": of_field("One line about them."),
-            "tags": of_field("Repeat it for several.", "--tag"),
-            "active": ACTIVE,
-        },
-        "Create an instructor.",
-        "Change the given fields of an instructor. --tag names all tags.",
-    ),
-)
+instructor = row_commands("instructor", instructors, INSTRUCTOR)
 add_picture(instructor, "instructor")

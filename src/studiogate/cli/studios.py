@@ -8,7 +8,7 @@ import typer
 
 from studiogate.cli.commands import Call, Group, InStudio, carried_out
 from studiogate.cli.context import CommandError, operator_of, print_json, screen
-from studiogate.cli.field_options import FieldOptions, Limit, Strict, of_field, of_policy
+from studiogate.cli.field_options import FieldOptions, Limit, Strict, options_of
 from studiogate.cli.files import read_start
 from studiogate.cli.rows import print_rows, print_saved, table_of
 from studiogate.domain.access import Access
@@ -43,17 +43,7 @@ NO_MAIL = {
     False: "The running service sends no mail: set STUDIOGATE_SMTP_URL for it, then restart it.",
     None: "Whether mails are sent is unknown: no worker has reported for two minutes. Is the service running?",
 }
-OPTIONS = {
-    "name": of_field("The studio's name."),
-    "slug": of_field("Lower-case letters, digits and hyphens; part of the addresses of forms."),
-    "timezone": of_field("An IANA time zone, such as Europe/Berlin."),
-    "currency": of_field("Three capital letters, such as EUR."),
-    "country": of_field("Two capital letters, such as DE."),
-    "primary_color": of_field("The colour of hosted pages, such as #2f5d50.", "--colour"),
-    "policy": of_policy(),
-    "schedule_weeks_ahead": of_field("How many weeks ahead the classes of series are created (8).", "--weeks-ahead"),
-    "test": of_field("A studio for trials: its keys are test keys.", "--test"),
-}
+OPTIONS = options_of("studio")
 
 
 def _typed(fields: Fields) -> Fields:
