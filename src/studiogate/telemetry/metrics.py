@@ -6,9 +6,10 @@ With several processes, each writes to its own file, and the process that is scr
 import os
 import platform
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
 from prometheus_client import Counter, Gauge
 
@@ -17,11 +18,13 @@ from studiogate import API_VERSION
 SAMPLE_SECONDS = 1.0
 
 
-def _summed(name: str, text: str, *labels: str) -> Gauge:
-    """Return a gauge that is the sum over all live processes."""
-    return Gauge(f"studiogate_{name}", text, labels, multiprocess_mode="livesum")
+def _gauge(name: str, text: str, *labels: str, of_several: Literal["livesum", "livemax", "max", "mostrecent"]) -> Gauge:
+    """Return a gauge; ``of_several`` is what becomes of the values of several processes."""
+    return Gauge(f"studiogate_{name}", text, labels, multiprocess_mode=of_several)
 
 
+_summed = partial(_gauge, of_several="livesum")
+_latest = partial(_gauge, of_several="mostrecent")
 DATABASE_CONNECTIONS = _summed("database_connections", "Connections of the pools, by their state.", "state")
 DATABASE_POOL_SIZE = _summed("database_pool_size", "Connections that the pools may open.")
 DATABASE_QUEUE = _summed("database_queue_length", "Requests that wait for a connection.")
@@ -31,38 +34,18 @@ OVERLOADS = Counter("studiogate_overloads_total", "Requests answered with 503, b
 BOOKINGS = Counter(
     "studiogate_bookings_total", "Attempts to book, by their outcome or the refusal's code.", ["outcome"]
 )
-SHARED_LIMITS_AWAY = Gauge(
-    "studiogate_shared_limits_away",
-    "1 while the server of STUDIOGATE_LIMITS_URL does not answer, so that each machine counts for itself.",
-    multiprocess_mode="livemax",
-)
-QUEUE_LENGTH = Gauge(
-    "studiogate_queue_length", "Waiting mails and webhook deliveries.", ["queue"], multiprocess_mode="mostrecent"
-)
-QUEUE_AGE = Gauge(
-    "studiogate_queue_age_seconds",
-    "How long the mail or delivery that is due longest has been due.",
-    ["queue"],
-    multiprocess_mode="mostrecent",
-)
-LATE_MAILS = Gauge(
-    "studiogate_mails_too_late",
-    "Mails to members that were dropped within a day because they came too late.",
-    multiprocess_mode="mostrecent",
-)
-PROVEN_BACKUP = Gauge(
-    "studiogate_proven_backup_timestamp_seconds",
-    "When the newest backup was taken that is proven to restore; 0 if none is.",
-    multiprocess_mode="mostrecent",
-)
+AWAY = "1 while the server of STUDIOGATE_LIMITS_URL does not answer, so that each machine counts for itself."
+SHARED_LIMITS_AWAY = _gauge("shared_limits_away", AWAY, of_several="livemax")
+QUEUE_LENGTH = _latest("queue_length", "Waiting mails and webhook deliveries.", "queue")
+QUEUE_AGE = _latest("queue_age_seconds", "How long the mail or delivery that is due longest has been due.", "queue")
+LATE = "Mails to members that were dropped within a day because they came too late."
+LATE_MAILS = _latest("mails_too_late", LATE)
+PROVEN = "When the newest backup was taken that is proven to restore; 0 if none is."
+PROVEN_BACKUP = _latest("proven_backup_timestamp_seconds", PROVEN)
 PROCESS_CPU = Counter("studiogate_process_cpu_seconds_total", "Processor time used.", ["process"])
 PROCESS_MEMORY = _summed("process_resident_memory_bytes", "Resident memory.", "process")
-BUILD = Gauge(
-    "studiogate_build_info",
-    "1, with the versions as labels.",
-    ["version", "api_version", "python"],
-    multiprocess_mode="max",
-)
+VERSIONS = ("version", "api_version", "python")
+BUILD = _gauge("build_info", "1, with the versions as labels.", *VERSIONS, of_several="max")
 
 _STATM = Path("/proc/self/statm")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
