@@ -76,9 +76,7 @@ class DocsApp(FrontEnd[Exchange]):
         ASSETS.read()
 
     def begin(self, request: Request) -> Exchange:
-        exchange = Exchange(request)
-        exchange.key_id = "visitor"
-        return exchange
+        return Exchange(request, "visitor")
 
     def refuse(self, _exchange: Exchange, refusal: Refusal) -> Answer:
         status, title, text = MESSAGES.get(refusal.code, FAILED)

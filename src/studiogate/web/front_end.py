@@ -49,13 +49,13 @@ class Exchange:
         "studio_id",
     )
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, key_id: str = "") -> None:
         self.started = clock.monotonic()
         self.request = request
         self.request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
         self.route = "none"
         self.access: Access | None = None  # of a partner's key, once it is known to be valid
-        self.key_id = ""
+        self.key_id = key_id
         self.studio_id: UUID | str = ""
         self.headers: list[Header] = []
         self.outcome_is_unknown = False  # of a write: the database was lost during its commit
