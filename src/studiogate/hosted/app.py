@@ -75,9 +75,7 @@ class HostedApp(FrontEnd[Exchange]):
         templating.ASSETS.read()
 
     def begin(self, request: Request) -> Exchange:
-        exchange = Exchange(request)
-        exchange.key_id = "visitor"
-        return exchange
+        return Exchange(request, "visitor")
 
     def refuse(self, exchange: Exchange, refusal: Refusal) -> Answer:
         reason = NoticeReason.UNSURE if exchange.outcome_is_unknown else REASONS.get(refusal.code, NoticeReason.BROKEN)

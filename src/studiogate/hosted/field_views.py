@@ -14,7 +14,7 @@ from studiogate.domain.forms.answers import consent_text
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.upload_limits import DEFAULT_MAX_FILE_SIZE, size_limit
 from studiogate.domain.forms.visibility import rule_texts
-from studiogate.hosted.messages import file_limits
+from studiogate.hosted.messages import TEXTS, file_limits
 from studiogate.hosted.page_cache import BoundedCache
 from studiogate.hosted.posted_form import ADDRESS_LINES, Posted, input_name
 from studiogate.hosted.steps import EMAIL, NAME, Field, Plan, contact_place
@@ -80,15 +80,6 @@ def _escaped(texts: Sequence[str]) -> list[str]:
     return pieces if len(pieces) == len(texts) else [str(escape(each)) for each in texts]
 
 
-# Label, autocomplete token and width of each line.
-ADDRESS_PARTS = (
-    ("Street and number", "address-line1", "wide"),
-    ("Apartment, floor (optional)", "address-line2", "wide"),
-    ("City", "address-level2", "half"),
-    ("State or region", "address-level1", "half"),
-    ("Postcode", "postal-code", "half"),
-    ("Country", "country-name", "half"),
-)
 _FILLED_IN = {"first_name": "given-name", "last_name": "family-name", "full_name": "name", "name": "name"}
 _BY_TYPE = {FieldType.EMAIL: "email", FieldType.PHONE: "tel"}
 _WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
@@ -276,5 +267,5 @@ def _parts(key: str, lines: Sequence[str]) -> list[Part]:
     values = [*lines, *[""] * ADDRESS_LINES]
     return [
         Part(label, input_name(key, f"a.{number}"), autocomplete, width, values[number])
-        for number, (label, autocomplete, width) in enumerate(ADDRESS_PARTS)
+        for number, (label, autocomplete, width) in enumerate(TEXTS["address"]["parts"])
     ]

@@ -65,8 +65,8 @@ class NoticeError(Exception):
         self.notice = notice(reason, studio, form)
 
 
-_TEXTS = tomllib.loads((Path(__file__).parent / "messages.toml").read_text(encoding="utf-8"))
-NOTICES = {NoticeReason(name): Notice(**texts) for name, texts in _TEXTS["notices"].items()}
+TEXTS = tomllib.loads((Path(__file__).parent / "messages.toml").read_text(encoding="utf-8"))
+NOTICES = {NoticeReason(name): Notice(**texts) for name, texts in TEXTS["notices"].items()}
 _NOT_ACCEPTING = {
     NotAccepting.NOT_PUBLISHED: NoticeReason.ARCHIVED,
     NotAccepting.NOT_OPEN_YET: NoticeReason.NOT_YET,
@@ -116,7 +116,7 @@ def messages(plan: Plan, faults: Sequence[Fault], email_key: str | None) -> dict
         if key in by_key and fault.loc[-2:-1] == ("data",):
             found.setdefault(input_name(key), message(by_key[key], fault))
         elif key == EMAIL:
-            found.setdefault(input_name(email_key) if email_key else EMAIL, _TEXTS["invalid"][FieldType.EMAIL])
+            found.setdefault(input_name(email_key) if email_key else EMAIL, TEXTS["invalid"][FieldType.EMAIL])
     order = [EMAIL, *(input_name(key) for key in by_key)]
     return {name: found[name] for name in order if name in found}
 
@@ -126,8 +126,8 @@ def message(field: Field, fault: Fault) -> str:
     if fault.type == "too_many_files":
         return f"At most {MAX_FILES_PER_SUBMISSION} files can be sent with one form."
     if fault.type == "missing":
-        return str(_TEXTS["missing"].get(kind, "Please fill this in."))
-    return _TEXTS["invalid"].get(kind) or "This " + fault.msg.removeprefix("Answer ") + "."
+        return str(TEXTS["missing"].get(kind, "Please fill this in."))
+    return TEXTS["invalid"].get(kind) or "This " + fault.msg.removeprefix("Answer ") + "."
 
 
 def size_in_words(size: int) -> str:

@@ -31,12 +31,6 @@ from studiogate.web.request import Request
 from studiogate.web.response import Answer, as_json, see_other
 
 MORE = "Your answers added more questions. Please answer them too."
-SUSPICIONS = {
-    Suspicion.UNSEALED: "Your session expired. Please send the form again.",
-    Suspicion.STALE: "Your session expired. Please check your answers and send the form again.",
-    Suspicion.TOO_QUICK: "The form was sent too quickly. Please check your answers and send it again.",
-    Suspicion.TRAPPED: "A hidden field was filled in. Please leave it empty and send the form again.",
-}
 
 
 class Sending:
@@ -92,13 +86,13 @@ class Sending:
         return as_json(200, {"step": step}) if self._request.wants_json else await self._show(step)
 
     async def _suspected(self, suspicion: Suspicion) -> Answer:
-        opened, token = self._opened, self.posted.token
+        opened, token, text = self._opened, self.posted.token, messages.TEXTS["suspicions"][suspicion]
         if suspicion in (Suspicion.UNSEALED, Suspicion.STALE):
             self.posted.token = ""  # nosec B105 # to be replaced by a fresh one
         if not self._request.wants_json:
-            return await self._show(self.posted.step, {"": SUSPICIONS[suspicion]}, SUSPICIONS[suspicion])
+            return await self._show(self.posted.step, {"": text}, text)
         wait = bot_protection.seconds_to_wait(opened.studio.link_secret, opened.form.id, token, opened.form.now)
-        answer: dict[str, object] = {"message": SUSPICIONS[suspicion], "faults": {}}
+        answer: dict[str, object] = {"message": text, "faults": {}}
         if suspicion is Suspicion.TOO_QUICK:
             answer["wait"] = wait
         elif suspicion is not Suspicion.TRAPPED:

@@ -10,7 +10,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import upload as flow
 from studiogate.flows.forms.upload import FormForUpload
 from studiogate.hosted import bot_protection, pages, posted_form
-from studiogate.hosted.messages import Notice, NoticeError, NoticeReason, size_in_words
+from studiogate.hosted.messages import TEXTS, Notice, NoticeError, NoticeReason, size_in_words
 from studiogate.hosted.open_form import Opened
 from studiogate.hosted.posted_form import input_name
 from studiogate.runtime import Runtime
@@ -18,21 +18,12 @@ from studiogate.storage.upload_store import IncomingFile
 from studiogate.web.request import Request
 from studiogate.web.response import Answer, as_json
 
-NOT_NOW = "This form does not accept files at the moment."
-UNSEALED = "Your session expired. Reload the page and add the file again."
-NO_ROOM = "No more files can be stored for this form. Please contact the studio."
 IsOver: TypeAlias = Callable[[], Awaitable[bool]]
-NO_DISK = "Files cannot be uploaded at the moment. Please try again later."
 _STATUS = {
     Code.BODY_TOO_LARGE: 413,
     Code.LIMIT_REACHED: 409,
     Code.FORM_NOT_ACCEPTING_SUBMISSIONS: 409,
     Code.STORAGE_UNAVAILABLE: 503,
-}
-_WORDS = {
-    "empty_file": "This file is empty.",
-    "file_type": "This kind of file is not accepted here.",
-    "unknown_field": "This form has no such field.",
 }
 
 
@@ -104,7 +95,7 @@ async def upload(runtime: Runtime, request: Request, opened: Opened) -> Answer:
     """Store one file, sent as the whole body. The page's script does this so that it can show progress."""
     token = request.headers.get(b"x-form-token", b"").decode("latin-1")
     if bot_protection.token_suspicion(opened.studio.link_secret, opened.form.id, token, opened.form.now) is not None:
-        return _refused(request, opened, 403, UNSEALED)
+        return _refused(request, opened, 403, TEXTS["uploads"]["unsealed"])
     filename = unquote(request.headers.get(b"x-file-name", b"file").decode("latin-1"), errors="replace")
     # This request, which is one file, has already been counted against the rate limit.
     receiver = Receiver(runtime, opened)
@@ -125,11 +116,7 @@ def _refused(request: Request, opened: Opened, status: int, text: str) -> Answer
 def in_words(refusal: Refusal) -> str:
     if refusal.code is Code.BODY_TOO_LARGE:
         return f"This file is larger than {size_in_words(refusal.details['maximum_bytes'])}."
-    if refusal.code is Code.LIMIT_REACHED:
-        return NO_ROOM
-    if refusal.code is Code.STORAGE_UNAVAILABLE:
-        return NO_DISK
     if refusal.code is not Code.VALIDATION_ERROR:
-        return NOT_NOW
+        return str(TEXTS["uploads"].get(refusal.code, TEXTS["uploads"][Code.FORM_NOT_ACCEPTING_SUBMISSIONS]))
     fault = refusal.faults[0]
-    return _WORDS.get(fault.type) or "This file" + fault.msg.removeprefix("The file") + "."
+    return TEXTS["uploads"].get(fault.type) or "This file" + fault.msg.removeprefix("The file") + "."
