@@ -2,39 +2,17 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from studiogate.api.framework import openapi
 from studiogate.api.framework.errors import CHAPTERS, RETRYABLE, STATUS, example_body
 from studiogate.domain.refusals import Code
 
 # Requests with a partner's key never get these.
-OF_CONSOLE = frozenset(
-    {
-        Code.SIGN_IN_FAILED,
-        Code.SECOND_FACTOR_REQUIRED,
-        Code.SESSION_ENDED,
-        Code.LINK_EXPIRED,
-        Code.PERMISSION_DENIED,
-        Code.PASSWORD_REQUIRED,
-        Code.SCHEDULE_CONFLICT,
-        Code.LAST_OWNER,
-        Code.CHECK_IN_STOPPED,
-    }
-)
-_INTRODUCTION = """# Errors
-
-Every response that is not a success has the same JSON body. Its `error` says what is wrong and what to do:
-
-- `code` is stable: decide by it. This page has a section for each code, and `doc_url` of an error leads to it.
-- `message` is for people and may be reworded.
-- `retryable` says whether the very same request can succeed later without anything else changing.
-- `details` has facts that belong to the code. `param` names the parameter or field at fault, where one is.
-- `request_id` identifies the request: quote it when you ask for help.
-"""
-_CONSOLE = """## Errors of the console
-
-The console and the commands use the same codes, and a few of their own. A partner's key never gets these.
-"""
+OF_CONSOLE = {code for chapter in CHAPTERS.values() for code, entry in chapter.entries.items() if entry.of_console}
+_TEXTS = Path(__file__).parent / "framework" / "texts"
+_INTRODUCTION = (_TEXTS / "errors.md").read_text(encoding="utf-8")
+_CONSOLE = (_TEXTS / "errors-of-the-console.md").read_text(encoding="utf-8")
 
 
 def errors() -> str:

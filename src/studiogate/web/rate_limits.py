@@ -4,6 +4,7 @@ in this machine's buckets. While the shared server does not answer, each machine
 import asyncio
 import hashlib
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
@@ -21,22 +22,7 @@ AWAY_SECONDS = 1.0  # how long nothing is asked of a server that has not answere
 CONNECTIONS = 32  # of a process
 # The same leaky bucket as ``Buckets``. The server's clock counts for all machines; it starts in 2025, so that a double
 # holds fractions of a microsecond.
-TAKE = """
-local time = redis.call('TIME')
-local now = time[1] - 1735689600 + time[2] / 1000000
-local interval, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local full_at = now + burst * interval
-local arrival = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now)
-local after = arrival + math.max(cost, 1) * interval
-if after > full_at + 0.000001 then
-    return {0, 0, string.format('%.6f', after - full_at)}
-end
-if cost > 0 then
-    arrival = after
-    redis.call('SET', KEYS[1], string.format('%.17g', arrival), 'PX', math.ceil((arrival - now) * 1000) + 1000)
-end
-return {1, math.floor((full_at - arrival) / interval + 0.001), '0'}
-"""
+TAKE = (Path(__file__).parent / "take.lua").read_text(encoding="utf-8")
 log = structlog.get_logger()
 
 

@@ -28,7 +28,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One code: its HTTP status, what it means and why, what to do, whether a retry helps."""
+    """One code: its HTTP status, what it means and why, what to do, whether a retry helps; who gets it."""
 
     status: int
     meaning: str
@@ -36,6 +36,8 @@ class Entry:
     retry: str
     details: Mapping[str, Detail]
     param: str | None = None
+    retryable: bool = False
+    of_console: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,7 @@ CHAPTERS: Mapping[RefusalType, Chapter] = {kind: _chapter(kind) for kind in Refu
 STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     code: (kind, entry.status) for kind, chapter in CHAPTERS.items() for code, entry in chapter.entries.items()
 }
-RETRYABLE = {
-    Code.REQUEST_TIMEOUT,
-    Code.IDEMPOTENCY_IN_PROGRESS,
-    Code.RATE_LIMITED,
-    Code.OVERLOADED,
-    Code.DATABASE_UNAVAILABLE,
-    Code.STORAGE_UNAVAILABLE,
-}
+RETRYABLE = {code for chapter in CHAPTERS.values() for code, entry in chapter.entries.items() if entry.retryable}
 COMMON = CommonHeaders(
     ((b"api-version", API_VERSION.encode()), *sending.on_every_answer()), ((b"content-type", b"application/json"),)
 )

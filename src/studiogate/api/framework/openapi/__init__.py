@@ -19,7 +19,8 @@ __all__ = ["as_bytes", "compact", "document", "document_bytes"]
 
 PREFIX = "/partner/v1"
 TITLE = "Studiogate partner API"
-_INTRODUCTION = Path(__file__).parent.parent / "texts" / "introduction.md"
+# Read now: a process that drops root privileges may not be able to read it later.
+_INTRODUCTION = (Path(__file__).parent.parent / "texts" / "introduction.md").read_text(encoding="utf-8")
 
 
 def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
@@ -55,7 +56,7 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
 
 def introduction() -> str:
     """Return what all operations have in common, as Markdown."""
-    return _INTRODUCTION.read_text(encoding="utf-8")
+    return _INTRODUCTION
 
 
 def document_bytes(routes: Sequence[LeanRoute]) -> bytes:

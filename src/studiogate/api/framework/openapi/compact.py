@@ -5,24 +5,15 @@ bodies of errors are left out; everything else that a partner's code depends on 
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from studiogate.api.framework.openapi.operation import SAID_OF_ALL
 from studiogate.api.framework.operations import CONVENTIONS, EVERYWHERE, LISTING, READING, WRITING
 from studiogate.web.schema_text import Part, bounds_text, error_codes, resolved, type_text
 
 _EVERYWHERE = {"API-Version", "X-Request-Id", "If-None-Match"}
+_HEAD = (Path(__file__).parent.parent / "texts" / "compact.txt").read_text(encoding="utf-8")
 _USUAL = {*EVERYWHERE, *LISTING, *READING, *WRITING}
-_HEAD = """\
-# {title}, version {version}
-
-Paths are below {base}. Send the key in the header `X-Service-Key`; the scope that an operation needs is in brackets.
-Bodies are JSON. A list answers {{"object": "list", "data": [...], "has_more": boolean, "next_cursor": uuid | null}}:
-while `has_more` is true, send `next_cursor` as `cursor`. Answers other than 2xx have the body ErrorResponse, a 422
-ValidationErrorResponse. Decide by `error.code`; "errors" lists those of an operation beside the usual ones: {usual}.
-Answers may get further members and values: ignore those that you do not know. `name?` may be absent; every member of
-an answer is there. `id`, `created_at` and `updated_at` are what their names say; `object` names the type.
-The whole document: {base}/openapi.json
-"""
 
 
 def compact(document: Part) -> str:

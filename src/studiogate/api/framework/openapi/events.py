@@ -3,26 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from studiogate.api.framework.openapi.schemas import Schema, example_of
+from studiogate.api.framework.openapi.schemas import TEXTS, Schema, example_of
 from studiogate.domain.events import EventType, Example
 
 EVENT = "Event"
 KNOWN, OTHER, ENVELOPE = "KnownEvent", "OtherEvent", "EventEnvelope"
 TEST, MERGED = "webhook_endpoint.test", "merged_member_id"
 _TEST_EVENT = "A message that you asked for with `POST /webhook-endpoints/{endpoint_id}/test`; no event of the log."
-_HEADERS = {
-    "webhook-id": ("The event's id, the same on every attempt: dedupe by it.", "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"),
-    "webhook-timestamp": ("Seconds since 1970 at this attempt; refuse what is more than five minutes off.", 1794729600),
-    "webhook-signature": (
-        "Standard Webhooks: by the secret, and by each one that was replaced in the last 24 hours.",
-        "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
-    ),
-}
-_ANSWERS = {
-    "2XX": "Taken, within 15 seconds.",
-    "410": "Gone: the endpoint is disabled.",
-    "default": "Anything else, redirects included, is tried again; `Retry-After` is honoured.",
-}
 
 
 def schemas(known: Mapping[str, Schema]) -> dict[str, Schema]:
@@ -112,9 +99,9 @@ def webhooks(known: Mapping[str, Schema]) -> dict[str, object]:
 def _sent(type_: str, summary: str, receivers: str, known: Mapping[str, Schema]) -> dict[str, object]:
     media = {"schema": _reference(_name(type_)), "example": _example(type_, known)}
     parameters = [
-        {"name": name, "in": "header", "required": True, "description": text, "example": example}
-        | {"schema": {"type": "integer" if isinstance(example, int) else "string"}}
-        for name, (text, example) in _HEADERS.items()
+        {"name": name, "in": "header", "required": True, **each}
+        | {"schema": {"type": "integer" if isinstance(each["example"], int) else "string"}}
+        for name, each in TEXTS["webhook_headers"].items()
     ]
     return {
         "summary": summary,
@@ -124,7 +111,7 @@ def _sent(type_: str, summary: str, receivers: str, known: Mapping[str, Schema])
         "security": [],
         "parameters": parameters,
         "requestBody": {"required": True, "content": {"application/json": media}},
-        "responses": {status: {"description": text} for status, text in _ANSWERS.items()},
+        "responses": {status: {"description": text} for status, text in TEXTS["webhook_answers"].items()},
     }
 
 

@@ -10,26 +10,24 @@ from studiogate.api.framework.operations import EXAMPLE_REQUEST_ID
 _FILTERS = {"status": "Only those in this state.", "active": "Only active ones, or with `false` only inactive ones."}
 _EXAMPLES = {"email": "sam@example.com", "idempotency-key": "b5a1f9c2-40d7-4a7e-9d6e-3f0c8e2a7d11"}
 
-COMPONENTS: Mapping[str, dict[str, object]] = {
-    "API-Version": {
-        "name": "API-Version",
-        "in": "header",
-        "description": "The version you were built for; any that is not served here is 400.",
-        "schema": {"type": "string", "enum": [API_VERSION], "examples": [API_VERSION]},
-    },
+_HEADERS: Mapping[str, tuple[str, dict[str, object]]] = {
+    "API-Version": (
+        "The version you were built for; any that is not served here is 400.",
+        {"enum": [API_VERSION], "examples": [API_VERSION]},
+    ),
     # Invalid ids are replaced, not refused, so the schema sets no bounds.
-    "X-Request-Id": {
-        "name": "X-Request-Id",
-        "in": "header",
-        "description": "Your own id for this request, 1 to 128 of `A-Z a-z 0-9 . _ -`; it is kept in answer and log.",
-        "schema": {"type": "string", "examples": [EXAMPLE_REQUEST_ID]},
-    },
-    "If-None-Match": {
-        "name": "If-None-Match",
-        "in": "header",
-        "description": "The `ETag` you have; if it still holds, the answer is 304 without a body.",
-        "schema": {"type": "string", "examples": ['W/"5d41402abc4b2a76b9719d91"']},
-    },
+    "X-Request-Id": (
+        "Your own id for this request, 1 to 128 of `A-Z a-z 0-9 . _ -`; it is kept in answer and log.",
+        {"examples": [EXAMPLE_REQUEST_ID]},
+    ),
+    "If-None-Match": (
+        "The `ETag` you have; if it still holds, the answer is 304 without a body.",
+        {"examples": ['W/"5d41402abc4b2a76b9719d91"']},
+    ),
+}
+COMPONENTS: Mapping[str, dict[str, object]] = {
+    name: {"name": name, "in": "header", "description": text, "schema": {"type": "string", **schema}}
+    for name, (text, schema) in _HEADERS.items()
 }
 
 
