@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from studiogate.cli.context import TEXTS, counted
@@ -11,9 +10,7 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 
 Details = Mapping[str, Any]
 # What shows the values that a field takes, by the kind of row.
-_LISTED_BY: Mapping[tuple[str, str], str] = MappingProxyType(
-    {("key", "location_ids"): "`studiogate location list --studio SLUG` shows them"}
-)
+_LISTED_BY = {("key", "location_ids"): "`studiogate location list --studio SLUG` shows them"}
 
 
 def explain(kind: str, refusal: Refusal) -> str:
@@ -75,34 +72,30 @@ def _transition(kind: str, details: Details) -> str:
 
 
 # Texts with the kind of row and the refusal's details, or functions that make them.
-_BY_CODE: Mapping[Code, str | Callable[[str, Details], str]] = MappingProxyType(
-    {
-        Code.SCHEDULE_CONFLICT: lambda _kind, details: (
-            f"{' '.join(str(warning['message']) for warning in details['warnings'])} Nothing was changed. "
-            "Repeat the command without --strict if this is meant."
-        ),
-        Code.SLUG_TAKEN: "Another {kind} has this slug: choose another one.",
-        Code.MEMBER_EXISTS: "Member {member_id} has this email: change that one, or merge the two.",
-        Code.LIMIT_REACHED: _limit_reached,
-        Code.FORM_NOT_ACCEPTING_SUBMISSIONS: lambda _, details: TEXTS["closed_forms"][str(details["reason"])],
-    }
-)
+_BY_CODE: Mapping[Code, str | Callable[[str, Details], str]] = {
+    Code.SCHEDULE_CONFLICT: lambda _kind, details: (
+        f"{' '.join(str(warning['message']) for warning in details['warnings'])} Nothing was changed. "
+        "Repeat the command without --strict if this is meant."
+    ),
+    Code.SLUG_TAKEN: "Another {kind} has this slug: choose another one.",
+    Code.MEMBER_EXISTS: "Member {member_id} has this email: change that one, or merge the two.",
+    Code.LIMIT_REACHED: _limit_reached,
+    Code.FORM_NOT_ACCEPTING_SUBMISSIONS: lambda _, details: TEXTS["closed_forms"][str(details["reason"])],
+}
 # The first of these details that a refusal has explains it.
-_BY_DETAIL: Mapping[str, str | Callable[[str, Details], str]] = MappingProxyType(
-    {
-        "class_ids": lambda _, details: (
-            f"Both members are in class {', '.join(details['class_ids'])}: cancel one of the two bookings first."
-        ),
-        "booked_count": _booked,
-        "spots_chosen": "Members have chosen spots of this room: move or cancel their bookings first.",
-        "spots_with_bookings": lambda _, details: (
-            f"Bookings refer to these spots: {', '.join(details['spots_with_bookings'])}. "
-            "Keep them in the list; their place may change."
-        ),
-        "series": "{series} series use it: end or change them first (`studiogate series list`).",
-        "fields": "The {kind} cannot be changed any more. Only its title and its instructor can still be changed.",
-        "undoes": "The {kind} is {is}, not {undoes}: there is nothing to take back.",
-        "possible_from": _possible_from,
-        "from": _transition,
-    }
-)
+_BY_DETAIL: Mapping[str, str | Callable[[str, Details], str]] = {
+    "class_ids": lambda _, details: (
+        f"Both members are in class {', '.join(details['class_ids'])}: cancel one of the two bookings first."
+    ),
+    "booked_count": _booked,
+    "spots_chosen": "Members have chosen spots of this room: move or cancel their bookings first.",
+    "spots_with_bookings": lambda _, details: (
+        f"Bookings refer to these spots: {', '.join(details['spots_with_bookings'])}. "
+        "Keep them in the list; their place may change."
+    ),
+    "series": "{series} series use it: end or change them first (`studiogate series list`).",
+    "fields": "The {kind} cannot be changed any more. Only its title and its instructor can still be changed.",
+    "undoes": "The {kind} is {is}, not {undoes}: there is nothing to take back.",
+    "possible_from": _possible_from,
+    "from": _transition,
+}
