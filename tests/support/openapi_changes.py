@@ -28,7 +28,7 @@ ALTERNATIVES = re.compile(r"\(([^()|]+(?:\|[^()|]+)+)\)")  # in a pattern
 
 def current() -> Document:
     """Return the document of this source, as a client reads it."""
-    document: Document = json.loads(openapi.document_bytes(ROUTES))
+    document: Document = json.loads(openapi.as_bytes(openapi.document(ROUTES)))
     return document
 
 

@@ -28,19 +28,13 @@ ONE_KEY_SET = (
 )
 
 
-async def key_problem(connection: Connection, settings: Settings) -> str | None:
-    """Return why this process must not use this database, or None. A key is created only if none is known yet."""
+async def check_key(connection: Connection, settings: Settings) -> None:
+    """Raise if this process must not use this database. A key is created only if none is known yet."""
     known = await secret_key.key_fingerprint(connection)
     if known is None:
         known = await flow.agree(connection, configuration.secret_keys(settings)[0])
-    keys = configuration.known_secret_keys(settings)
-    return None if known in map(fingerprint, keys) else OTHER_KEY
-
-
-async def check_key(connection: Connection, settings: Settings) -> None:
-    problem = await key_problem(connection, settings)
-    if problem is not None:
-        raise CommandError(problem)
+    if known not in map(fingerprint, configuration.known_secret_keys(settings)):
+        raise CommandError(OTHER_KEY)
 
 
 @app.command("rotate")

@@ -15,7 +15,7 @@ from studiogate.api.framework.openapi import compact, events, parameters, respon
 from studiogate.api.framework.openapi.operation import complete
 from studiogate.api.framework.route import LeanRoute
 
-__all__ = ["as_bytes", "compact", "document", "document_bytes"]
+__all__ = ["as_bytes", "compact", "document"]
 
 PREFIX = "/partner/v1"
 TITLE = "Studiogate partner API"
@@ -57,10 +57,6 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, object]:
 def introduction() -> str:
     """Return what all operations have in common, as Markdown."""
     return _INTRODUCTION
-
-
-def document_bytes(routes: Sequence[LeanRoute]) -> bytes:
-    return as_bytes(document(routes))
 
 
 def as_bytes(described: Mapping[str, object]) -> bytes:

@@ -23,7 +23,8 @@ def schemas(known: Mapping[str, Schema]) -> dict[str, Schema]:
     found: dict[str, Schema] = {ENVELOPE: _object("What all events have.", common)}
     for type_ in EventType:
         found[_data_name(type_)] = _data(type_, known[changed])
-        own = {"type": {"const": type_.value, "type": "string"} | _said(event, "type"), "data": _data_of(event, type_)}
+        data = {**_reference(_data_name(type_)), **_said(event, "data")}
+        own = {"type": {"const": type_.value, "type": "string"} | _said(event, "type"), "data": data}
         found[_name(type_)] = {"allOf": [_reference(ENVELOPE), _object(None, own)], "description": type_.text}
     found[_name(TEST)] = _test_event(event, found)
     mapping = {each.value: _reference(_name(each))["$ref"] for each in EventType}
@@ -69,10 +70,6 @@ def _data(type_: EventType, generic: Schema) -> Schema:
             **{each: merged[each] for each in ("description", "examples")},
         }
     return {**generic, "properties": members, "required": list(members)}
-
-
-def _data_of(event: Schema, type_: EventType) -> Schema:
-    return {**_reference(_data_name(type_)), **_said(event, "data")}
 
 
 def _class_name(words: str) -> str:
