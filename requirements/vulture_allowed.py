@@ -35,7 +35,6 @@ _.pause_reason
 _.placeholder
 _.previous_secret_expires_at
 _.recovery
-_.retryable
 _.signature_purpose
 _.step_index
 _.tagline
