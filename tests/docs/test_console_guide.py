@@ -42,7 +42,7 @@ PAGES = {
 SIGNED_OUT = ("/sign-in", "/forgotten")
 # What some state shows, such as a failed delivery, is looked for where pages are made.
 CONSOLE = ROOT / "src/studiogate/console"
-SOURCES = "\n".join(each.read_text() for end in ("html", "js", "py") for each in CONSOLE.rglob(f"*.{end}"))
+SOURCES = "\n".join(each.read_text() for end in ("html", "js", "py", "toml") for each in CONSOLE.rglob(f"*.{end}"))
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,13 @@
 
 A page is offered if it exists and the person's role has its permission. The menu stays short: what a studio sets up
 once is under Settings, which show their pages beside each of them (settings.html). A developer's menu has the partner
-pages, since nothing else in the settings is theirs. ``words`` are other words by which the search finds a page.
+pages, since nothing else in the settings is theirs. The pages are declared in ``navigation.toml``.
 """
 
+import tomllib
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
 from studiogate.domain.staff import Permission
@@ -23,15 +25,15 @@ class Group(StrEnum):
 
 
 class Entry(NamedTuple):
-    """A page that is offered; ``path`` is below ``/console``. None as the permission: everybody may open it.
-    ``icon`` is a symbol of ui/icons.html."""
+    """A page that is offered. None as the permission: everybody may open it."""
 
     label: str
     path: str
     permission: Permission | None
+    group: Group
     words: str = ""
     icon: str = ""
-    group: Group = Group.MENU
+    about: str = ""
 
     @property
     def href(self) -> str:
@@ -44,93 +46,13 @@ class Entry(NamedTuple):
         return path == self.href or path.startswith(self.href + "/")
 
 
-P, G = Permission, Group
-MENU: Sequence[Entry] = (
-    Entry("Today", "/today", P.SCHEDULE_READ, "front desk check-in roster walk-in attendance no-show", "today"),
-    Entry("Schedule", "/schedule", P.SCHEDULE_READ, "calendar week timetable classes sub substitute cover", "calendar"),
-    Entry(
-        "Members",
-        "/members",
-        P.MEMBERS,
-        "people customers clients credits sell book freeze pause suspend note merge erase gdpr export csv",
-        "people",
-    ),
-    Entry("Leads", "/leads", P.LEADS, "prospects enquiry inquiry pipeline trial", "leads"),
-    Entry("Forms", "/forms", P.SUBMISSIONS, "waiver signatures questions builder survey qr code link", "form"),
-    Entry("Sales", "/sales", P.SALES, "purchases payments money fees till cash refund receipts renewals", "card"),
-    Entry("Insights", "/insights", P.STUDIO, "reports figures statistics analytics attendance revenue", "chart"),
-    Entry("Settings", "/settings", P.STUDIO, "set up options configuration preferences", "settings"),
-)
-# Group, label, path, permission, other words, and the icon of a line in a developer's menu.
-OTHERS: Sequence[tuple[Group, str, str, Permission | None, str, str]] = (
-    (
-        G.STUDIO,
-        "Studio",
-        "/settings/studio",
-        P.STUDIO,
-        "name logo brand colour color currency time zone format 12 24 hours",
-        "",
-    ),
-    (
-        G.STUDIO,
-        "Rules",
-        "/settings/rules",
-        P.STUDIO,
-        "policy policies cancellation late fee no-show waitlist window",
-        "",
-    ),
-    (G.STUDIO, "Mails", "/settings/mails", P.STUDIO, "email emails notifications reminders messages", ""),
-    (G.OFFER, "Locations", "/settings/locations", P.SCHEDULE, "place address rooms spots spot map phone bikes", ""),
-    (G.OFFER, "Class types", "/settings/class-types", P.SCHEDULE, "courses yoga pilates pictures photo", ""),
-    (G.OFFER, "Instructors", "/settings/instructors", P.SCHEDULE, "teachers trainers coaches pictures photo", ""),
-    (
-        G.OFFER,
-        "Products",
-        "/settings/products",
-        P.CATALOG,
-        "prices pass packs memberships catalogue catalog offers",
-        "",
-    ),
-    (
-        G.PEOPLE,
-        "Staff",
-        "/staff",
-        P.STAFF,
-        "colleagues team employees roles permissions password reset accounts",
-        "staff",
-    ),
-    (G.PEOPLE, "Audit log", "/audit", P.AUDIT_READ, "history who changed actions", ""),
-    (G.PARTNERS, "Keys", "/partners/keys", P.KEYS, "api key token scopes partners developers integration", "key"),
-    (G.PARTNERS, "Requests", "/partners/requests", P.REQUESTS_READ, "request log api errors partners", "form"),
-    (G.PARTNERS, "Events", "/partners/events", P.EVENTS_READ, "event log api partners", "event"),
-    (G.PARTNERS, "Webhooks", "/partners/webhooks", P.WEBHOOKS, "endpoints deliveries replay recover partners", "chart"),
-    (G.SEARCH, "Sums of sales", "/sales/sums", P.SALES, "cash up takings day close daily total income", ""),
-    (G.SEARCH, "Open fees", "/sales/fees", P.SALES, "late fee unpaid owed owes debts waive", ""),
-    (G.SEARCH, "Renewals due", "/sales/renewals", P.SALES, "failed payments past due subscriptions recurring", ""),
-    (G.SEARCH, "Weekly series", "/schedule/series", P.SCHEDULE_READ, "timetable recurring repeat regular classes", ""),
-    (G.SEARCH, "Closures", "/schedule/closures", P.SCHEDULE_READ, "holidays vacation closed days opening hours", ""),
-    (G.SEARCH, "Inbox of forms", "/forms/inbox", P.SUBMISSIONS, "submissions waivers signed answers review", ""),
-    (G.SEARCH, "Import a file", "/import", P.IMPORT, "CSV or studio file upload migrate move", ""),
-    (G.SEARCH, "First steps", "/welcome", P.STUDIO, "set up checklist new studio invite", ""),
-    (
-        G.SEARCH,
-        "Your account",
-        "/account",
-        None,
-        "password sessions studio colours dark mode second factor 2fa profile sign out log logout",
-        "",
-    ),
-    (G.ACTION, "New class", "/schedule/classes/new", P.SCHEDULE, "add plan workshop event", ""),
-    (G.ACTION, "New weekly series", "/schedule/series/new", P.SCHEDULE, "add recurring repeat classes", ""),
-    (G.ACTION, "Copy a week", "/schedule/copy", P.SCHEDULE, "duplicate schedule", ""),
-    (G.ACTION, "New member", "/members/new", P.MEMBERS, "add customer client person sign up register", ""),
-    (G.ACTION, "New form", "/forms/new", P.FORMS, "add build survey questionnaire", ""),
-    (G.ACTION, "New product", "/settings/products/new", P.CATALOG, "add price pass pack membership", ""),
-    (G.ACTION, "Invite a colleague", "/staff/invite", P.STAFF, "add hire staff employee team user", ""),
-    (G.ACTION, "New key", "/partners/keys/new", P.KEYS, "add api partner integration", ""),
-    (G.ACTION, "New endpoint", "/partners/webhooks/new", P.WEBHOOKS, "add webhook", ""),
-)
-ENTRIES = (*MENU, *(Entry(label, path, needs, words, icon, group) for group, label, path, needs, words, icon in OTHERS))
+def _entry(group: str, permission: str = "", **written: str) -> Entry:
+    needs = Permission(permission) if permission else None
+    return Entry(permission=needs, group=Group[group.upper()], **written)
+
+
+_PAGES = tomllib.loads((Path(__file__).parent / "navigation.toml").read_text(encoding="utf-8"))
+ENTRIES = tuple(_entry(group, **page) for group, pages in _PAGES.items() for page in pages)
 
 
 def entries_of(paths: Sequence[str]) -> list[Entry]:

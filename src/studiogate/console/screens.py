@@ -18,12 +18,12 @@ from studiogate.console.sales import lists as sales_lists
 from studiogate.console.sales import payments, sums
 from studiogate.console.schedule import change_class, class_pages, closure_pages, copy_pages, series_pages, week
 from studiogate.console.set_up import first_studio, imports, steps
-from studiogate.console.settings import index, kinds, mails, offer, places, product_actions, products, rules
+from studiogate.console.settings import kinds, mails, offer, places, product_actions, products, rules
 from studiogate.console.settings import studio as settings_studio
 
 SCREENS = (
     home, sign_in, links, sign_in, profile, first_studio, steps, imports,
-    staff, audit, index, settings_studio, rules, mails,
+    staff, audit, settings_studio, rules, mails,
     week, class_pages, change_class, copy_pages, series_pages, closure_pages,
     board, lead, sums, insights,
     lists, member_profile, actions, sell, book, forms, downloads, merge, sales_lists, payments,

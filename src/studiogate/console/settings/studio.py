@@ -1,4 +1,4 @@
-"""The studio itself: its declared fields in one form, and its logo."""
+"""The first page of the settings, and the studio itself: its declared fields in one form, and its logo."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,6 +26,12 @@ ELSEWHERE = frozenset({"policy", "logo"})
 LABELS: Mapping[str, str] = words.WORDS["studio_labels"]
 WORDS: Mapping[str, str] = words.WORDS["studio_values"]
 HELP: Mapping[str, str] = words.WORDS["studio_help"]
+
+
+@page("/settings", Permission.STUDIO)
+async def show_settings(request: ConsoleRequest) -> Answer:
+    """Show what each page of the settings is for."""
+    return request.render("settings/index.html")
 
 
 def _input(field: Field, row: Record) -> Input:
