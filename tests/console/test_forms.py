@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 import studiogate.console
-from studiogate.console.forms import export, questions, words
+from studiogate.console.forms import export, words
 from studiogate.domain.forms.canonical import MAX_DEFINITION, definition_size
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.json_values import json_text
@@ -235,7 +235,7 @@ async def test_a_form_in_words(console: Console) -> None:
 
 
 def test_every_type_has_its_words() -> None:
-    assert set(words.TYPES) == set(questions.OPS_OF) == set(FieldType)
+    assert set(words.TYPES) == set(words.OPS_OF) == set(FieldType)
 
 
 async def test_earlier_versions_can_be_read(console: Console) -> None:

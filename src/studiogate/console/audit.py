@@ -9,9 +9,10 @@ from studiogate.console.framework import ConsoleRequest, Values, page
 from studiogate.console.framework.downloads import ListedRows, csv_of_list
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.parse import Days, as_id, read_date
+from studiogate.console.framework.words import WORDS
 from studiogate.console.members.words import StudioFacts, action, changes_of
 from studiogate.domain.refusals import Fault
-from studiogate.domain.staff import Channel, Permission
+from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import INVALID, refused
 from studiogate.storage import staff
 from studiogate.storage.audit_list import AuditFilters, list_entries
@@ -23,36 +24,9 @@ PATH = "/console/audit"
 PER_PAGE = 50
 PER_READ = 1_000
 MAX_EXPORTED = 20_000
-# What entries are about, by the name of the kind.
-KINDS: Mapping[str, str] = {
-    "member": "Members",
-    "membership": "Memberships",
-    "booking": "Bookings",
-    "waitlist_entry": "Waitlist",
-    "class": "Classes",
-    "series": "Series",
-    "closure": "Closures",
-    "purchase": "Purchases",
-    "product": "Products",
-    "price": "Prices",
-    "lead": "Leads",
-    "form": "Forms",
-    "submission": "Submissions of forms",
-    "studio": "The studio and its keys",
-    "location": "Locations",
-    "room": "Rooms",
-    "class_type": "Class types",
-    "instructor": "Instructors",
-    "staff_role": "Roles of staff",
-    "staff_account": "Accounts of staff",
-    "webhook_endpoint": "Webhooks",
-}
-CHANNELS: Mapping[str, str] = {
-    "partner": "Partners, with a key",
-    Channel.COMMAND.value: "Operators, by command",
-    Channel.IMPORT.value: "Imports",
-    "system": "The service itself",
-}
+KINDS: Mapping[str, str] = WORDS["audit_kinds"]
+CHANNELS: Mapping[str, str] = WORDS["audit_channels"]
+# The page of a row, by its kind.
 PAGES: Mapping[str, str] = {
     "member": "/console/members/{}",
     "class": "/console/classes/{}",

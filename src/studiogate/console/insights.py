@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,7 +13,9 @@ from studiogate.console.framework.figures import Figures, Row, Table, total
 from studiogate.console.framework.formats import day as day_text
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.parse import Period, as_id, period_of
+from studiogate.console.framework.words import WORDS
 from studiogate.console.sales.lists import known_place, today_of
+from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.money import currency_decimals
 from studiogate.domain.staff import Permission
 from studiogate.storage import figures
@@ -29,17 +32,16 @@ class Measure(NamedTuple):
     unit: str = ""
 
 
-def _share(part: str, whole: str) -> Callable[[Counts], float | None]:
-    return lambda counts: round(100 * float(counts[part]) / float(counts[whole]), 1) if counts[whole] else None
+def _share(part: str, *parts_of_whole: str) -> Callable[[Counts], float | None]:
+    def share(counts: Counts) -> float | None:
+        whole = sum(counts[each] for each in parts_of_whole)
+        return round(100 * float(counts[part]) / float(whole), 1) if whole else None
+
+    return share
 
 
 def _count(name: str) -> Callable[[Counts], int]:
     return lambda counts: int(counts[name])
-
-
-def _late_share(counts: Counts) -> float | None:
-    made = counts["booked"] + counts["cancelled"]
-    return round(100 * float(counts["late"]) / float(made), 1) if made else None
 
 
 CLASSES = Measure("Classes", "Classes that took place", _count("classes"))
@@ -48,7 +50,7 @@ ATTENDED = Measure("Attended", "People who were checked in", _count("attended"))
 FILL = Measure("Fill rate", "Booked seats of all seats", _share("booked", "capacity"), "%")
 ATTENDANCE = Measure("Attendance", "Checked in of those booked", _share("attended", "booked"), "%")
 NO_SHOWS = Measure("No-shows", "Marked as no-show of those booked", _share("no_shows", "booked"), "%")
-LATE = Measure("Late cancellations", "Late ones of all bookings", _late_share, "%")
+LATE = Measure("Late cancellations", "Late ones of all bookings", _share("late", "booked", "cancelled"), "%")
 WAITLIST = Measure("From the waitlist", "Waitlist entries that became a booking", _share("promoted", "waited"), "%")
 GAINED = Measure("Gained", "Members with a first membership", _count("gained"))
 LOST = Measure("Lost", "Members without a membership any more", _count("lost"))
@@ -67,8 +69,7 @@ BY: Mapping[str, tuple[str, str, str]] = {
     "hour": ("Hour", "hour", "key"),
 }
 ORDERED = ("weekday", "hour")  # the others by their names
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-SOURCES = {"": "not said", "partner_api": "a partner", "staff": "the studio's staff", "member": "the member"}
+SOURCES: Mapping[str, str] = WORDS["booked_by"]
 Labels = Callable[[str], str]
 
 
@@ -82,12 +83,12 @@ def _when(group: str, interval: str) -> str:
     return ("from " if interval == "week" else "") + day_text(date.fromisoformat(group))
 
 
+def _source(group: str) -> str:
+    return SOURCES.get(group, group.replace("_", " "))
+
+
 def _rows(table: Table, columns: tuple[Measure, ...], label: Labels) -> list[list[object]]:
     return [[label(group), *(each.value(row) for each in columns)] for (group, _), row in sorted(table.items())]
-
-
-def _by_name(rows: list[list[object]]) -> list[list[object]]:
-    return sorted(rows, key=lambda row: str(row[0]).casefold())
 
 
 def _groups(period: Period, interval: str) -> list[str]:
@@ -101,7 +102,7 @@ def _groups(period: Period, interval: str) -> list[str]:
 async def _names(connection: Connection, request: ConsoleRequest, by: str, table: Table) -> Labels:
     """Return what writes the groups of a table: names of rows, days of the week, hours."""
     if by == "weekday":
-        return lambda group: WEEKDAYS[int(group) - 1]
+        return lambda group: DAY_NAMES[int(group) - 1].capitalize()
     if by == "hour":
         return lambda group: f"{group}:00"
     if by == "location":
@@ -152,13 +153,13 @@ async def _read(request: ConsoleRequest, period: Period, place: UUID | None, by:
         members = await found.table("members", interval) if whole else None
         money = await _money(found, groups, interval)
 
-    def when(group: str) -> str:
-        return _when(group, interval)
-
+    when = partial(_when, interval=interval)
     lines = _rows(by_feature, TABLE, label)
+    if by not in ORDERED:
+        lines.sort(key=lambda row: str(row[0]).casefold())
     tables: dict[str, tuple[list[str], Lines]] = {
         "time": (["When", *(each.label for each in TABLE)], _rows(over_time, TABLE, when)),
-        "by": ([BY[by][0], *(each.label for each in TABLE)], lines if by in ORDERED else _by_name(lines)),
+        "by": ([BY[by][0], *(each.label for each in TABLE)], lines),
         "sources": (["Booked by", "Bookings"], _rows(sources, (BOOKED,), _source)),
         **{f"money-{name}": (["When", f"Received ({name})"], rows) for name, rows in money.items()},
     }
@@ -202,7 +203,3 @@ async def insights(request: ConsoleRequest) -> Answer:
         picked=_picked,
         is_complete=read.is_complete,
     )
-
-
-def _source(group: str) -> str:
-    return SOURCES.get(group, group.replace("_", " "))

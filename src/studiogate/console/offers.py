@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.console.framework import ConsoleRequest, cookies, paging
-from studiogate.console.framework.formats import counted
+from studiogate.console.framework.formats import RENEWALS, counted
 from studiogate.console.framework.paging import Row, Rows, rows_of
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
@@ -18,8 +18,6 @@ from studiogate.storage import catalog
 from studiogate.storage.catalog import PriceLimits
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.schedule.day import DayClass
-
-EVERY: Mapping[str, str] = {"day": "daily", "week": "weekly", "month": "monthly", "year": "yearly"}
 
 
 class Offer(NamedTuple):
@@ -81,7 +79,7 @@ def _terms(product: Row, interval: str | None) -> str:
     given = "unlimited" if number is None else counted(number, "credit")
     if interval is None:
         return given
-    return f"{EVERY[interval]}, {given}" + ("" if number is None else f" a {interval}")
+    return f"{RENEWALS[interval]}, {given}" + ("" if number is None else f" a {interval}")
 
 
 def _places(limits: PriceLimits, names: Mapping[UUID, str]) -> tuple[str, ...]:

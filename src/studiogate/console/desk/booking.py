@@ -11,7 +11,7 @@ from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.views import ClassCard, SeatRow
-from studiogate.console.framework import ConsoleRequest, Resolution, UndoAction, about, action, page
+from studiogate.console.framework import ConsoleRequest, Resolution, UndoAction, about, action, page, words
 from studiogate.console.framework.formats import counted, day_and_time, local, with_query
 from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
@@ -27,15 +27,8 @@ from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
 
 MARKS: tuple[Mark, ...] = get_args(Mark)
-DONE: Mapping[str, str] = {
-    "checked_in": "Checked in {}.",
-    "no_show": "Marked {} as no-show.",
-    "confirmed": "Check-in of {} undone.",
-}
-POSSIBLE_FROM: Mapping[str, str] = {
-    "checked_in": "The check-in of {} opens {}.",
-    "no_show": "{} can be marked as no-show from {} on.",
-}
+DONE: Mapping[str, str] = words.WORDS["marked"]
+POSSIBLE_FROM: Mapping[str, str] = words.WORDS["possible_from"]
 
 
 @action("/bookings/{booking_id}/attendance", Permission.ATTENDANCE)

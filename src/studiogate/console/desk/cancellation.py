@@ -8,6 +8,7 @@ from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Sub
 from studiogate.console.framework.formats import day_and_time, money
 from studiogate.console.framework.inputs import Input, Row, optional_text
 from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.words import WORDS
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.cancellation import CancellationCause, CancellationType, ReceiptJson
 from studiogate.domain.bookings.states import BookingStatus
@@ -38,11 +39,7 @@ class Choice(NamedTuple):
     effect: str
 
 
-_TIMES: Mapping[str, str] = {
-    CancellationType.STANDARD: "In time",
-    CancellationType.LATE: "Late",
-    CancellationType.GRACED: "Late, but free this time",
-}
+_TIMES: Mapping[str, str] = WORDS["cancellation_times"]
 
 
 def effect_of(receipt: ReceiptJson, *, waives: bool = False) -> str:

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from studiogate import clock
 from studiogate.console.answers import FieldGiven, place_of
-from studiogate.console.forms import questions
 from studiogate.console.forms import words as form_words
 from studiogate.console.forms.pages import FORM, address
 from studiogate.console.framework import (
@@ -62,7 +61,7 @@ async def _values(request: ConsoleRequest, connection: Connection, form: Row) ->
         "is_behind": draft is not None and draft.form_version != form["version"],
         "preview": await _preview_path(request, connection, form),
         "shown": form_words.shown_fields(form["fields"]),
-        "groups": questions.FORM_SETTINGS,
+        "groups": form_words.FORM_SETTINGS,
     }
 
 
@@ -77,9 +76,9 @@ def _vocabulary() -> dict[str, object]:
     return {
         "types": form_words.TYPES,
         "ops": form_words.OPS,
-        "opsOf": questions.OPS_OF,
+        "opsOf": form_words.OPS_OF,
         "withoutValue": form_words.WITHOUT_VALUE,
-        "settingsOf": questions.SETTINGS_OF,
+        "settingsOf": form_words.SETTINGS_OF,
         "maxFields": definition.MAX_FIELDS,
     }
 

@@ -1,70 +1,41 @@
-"""The words of the screen Forms: types of questions, rules and faults as sentences."""
+"""The words of the screen Forms: types of questions, rules and faults as sentences; and what the builder offers."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from studiogate.console.answers import FieldGiven, label_of, option_labels
-from studiogate.console.forms import questions
+from studiogate.console.framework.words import WORDS, badges
 from studiogate.domain.forms.definition import BOUNDS_FAULT, MAX_OPTION, OPTION_FAULT, FieldType, RuleOp
 from studiogate.domain.forms.settings import CLOSED_FAULT, URL_FAULT
 from studiogate.domain.refusals import Fault
 
-# Text and kind of badge by status.
-FORM: Mapping[str, tuple[str, str]] = {
-    "draft": ("draft", ""),
-    "published": ("published", "good"),
-    "archived": ("archived", "warn"),
-}
-# In the order in which the builder offers them; each with what it is for.
-TYPES: Mapping[str, tuple[str, str]] = {
-    FieldType.TEXT: ("Short text", "One line, such as a name"),
-    FieldType.TEXTAREA: ("Long text", "Several lines"),
-    FieldType.SELECT: ("Choice", "One of several options"),
-    FieldType.CHECKBOX_GROUP: ("Several choices", "Any number of options"),
-    FieldType.CHECKBOX: ("Tick box", "Ticked or not"),
-    FieldType.NUMBER: ("Number", "Within limits, if you set any"),
-    FieldType.DATE: ("Date", "A day of the calendar"),
-    FieldType.EMAIL: ("Email", "Checked for its form"),
-    FieldType.PHONE: ("Phone", "With or without a country code"),
-    FieldType.ADDRESS: ("Address", "Street, city, postcode, country"),
-    FieldType.RATING: ("Rating", "From one up to ten"),
-    FieldType.FILE_UPLOAD: ("File", "A picture or a document"),
-    FieldType.CONSENT: ("Consent", "A text that people agree to; kept as evidence"),
-    FieldType.SIGNATURE: ("Signature", "Drawn or typed"),
-    FieldType.SECTION_BREAK: ("Heading", "Divides the form"),
-}
-# How a rule reads: "Which injury?" if "Any injuries?" IS "yes". Those without a value end with the sentence.
-OPS: Mapping[str, str] = {
-    RuleOp.EQUALS: "is",
-    RuleOp.NOT_EQUALS: "is not",
-    RuleOp.IN: "is one of",
-    RuleOp.NOT_IN: "is none of",
-    RuleOp.CONTAINS: "contains",
-    RuleOp.NOT_CONTAINS: "does not contain",
-    RuleOp.GT: "is more than",
-    RuleOp.GTE: "is at least",
-    RuleOp.LT: "is less than",
-    RuleOp.LTE: "is at most",
-    RuleOp.IS_EMPTY: "is not answered",
-    RuleOp.IS_NOT_EMPTY: "is answered",
-}
+FORM = badges("form")  # by status
+TYPES = badges("question_types")  # each with what it is for, in the order in which the builder offers them
+OPS: Mapping[str, str] = WORDS["rule_ops"]
 WITHOUT_VALUE = (RuleOp.IS_EMPTY, RuleOp.IS_NOT_EMPTY)
-# What a member of a field is called in faults, where its label in the builder does not say it.
-MEMBERS: Mapping[str, str] = {
-    "key": "internal name",
-    "label": "question",
-    "options": "options",
-    "display_when": "condition",
-    "field_key": "the question of the condition",
-    "op": "the comparison",
-    "value": "the value",
-    "accept": "kinds of files",
-    "notification_emails": "addresses for notifications",
-    "slug": "address",
+_ANSWERED = (RuleOp.IS_NOT_EMPTY, RuleOp.IS_EMPTY)
+_TEXT = (RuleOp.EQUALS, RuleOp.NOT_EQUALS, RuleOp.CONTAINS, RuleOp.NOT_CONTAINS, *_ANSWERED)
+_ORDERED = (RuleOp.EQUALS, RuleOp.NOT_EQUALS, RuleOp.GTE, RuleOp.LTE, RuleOp.GT, RuleOp.LT, *_ANSWERED)
+# The comparisons with the answer to a question, by its type. A box is ticked or not.
+OPS_OF: Mapping[str, tuple[RuleOp, ...]] = {
+    **dict.fromkeys(FieldType, _TEXT),
+    FieldType.SELECT: (RuleOp.EQUALS, RuleOp.NOT_EQUALS, RuleOp.IN, RuleOp.NOT_IN, *_ANSWERED),
+    FieldType.CHECKBOX_GROUP: (RuleOp.CONTAINS, RuleOp.NOT_CONTAINS, RuleOp.IN, RuleOp.NOT_IN, *_ANSWERED),
+    FieldType.NUMBER: _ORDERED,
+    FieldType.RATING: _ORDERED,
+    FieldType.DATE: _ORDERED,
+    FieldType.CHECKBOX: (RuleOp.EQUALS, RuleOp.NOT_EQUALS),
+    FieldType.CONSENT: (RuleOp.EQUALS, RuleOp.NOT_EQUALS),
+    FieldType.SIGNATURE: _ANSWERED,
+    FieldType.FILE_UPLOAD: _ANSWERED,
+    FieldType.SECTION_BREAK: (),
 }
-_NAMED = [each[:2] for settings in questions.SETTINGS_OF.values() for each in settings]
-_NAMED += [each[:2] for settings in questions.FORM_SETTINGS.values() for each in settings]
-_LABELS = {**{name: label[:1].lower() + label[1:] for name, label in _NAMED}, **MEMBERS}
+# What the builder offers for each type of question, and for the form: member, label, type of the input.
+SETTINGS_OF = WORDS["question_settings"]
+FORM_SETTINGS = WORDS["form_settings"]
+_NAMED = [each[:2] for settings in SETTINGS_OF.values() for each in settings]
+_NAMED += [each[:2] for settings in FORM_SETTINGS.values() for each in settings]
+_LABELS = {**{name: label[:1].lower() + label[1:] for name, label in _NAMED}, **WORDS["form_members"]}
 # Where the message for programs is not one for people.
 FAULTS: Mapping[str, str] = {
     OPTION_FAULT: f"must have at most {MAX_OPTION} characters each",

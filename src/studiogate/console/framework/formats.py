@@ -14,28 +14,14 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
+from studiogate.console.framework.words import WORDS
 from studiogate.domain.money import currency_decimals
 from studiogate.domain.time_format import TimeFormat
 
-SYMBOLS: Mapping[str, str] = {
-    "USD": "$",
-    "EUR": "€",
-    "GBP": "£",
-    "JPY": "¥",
-    "CAD": "CA$",
-    "AUD": "A$",
-    "CHF": "CHF\N{NO-BREAK SPACE}",
-}
-# The first that fits counts: browsers claim to be their predecessors too.
-BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
-SYSTEMS = (
-    ("iPhone", "iPhone"),
-    ("iPad", "iPad"),
-    ("Android", "Android"),
-    ("Windows", "Windows"),
-    ("Mac OS X", "macOS"),
-    ("Linux", "Linux"),
-)
+SYMBOLS: Mapping[str, str] = WORDS["currency_symbols"]
+BROWSERS: Mapping[str, str] = WORDS["browsers"]
+SYSTEMS: Mapping[str, str] = WORDS["systems"]
+RENEWALS: Mapping[str, str] = WORDS["renewals"]
 _zone = cache(ZoneInfo)
 
 
@@ -141,8 +127,8 @@ def initials(name: str) -> str:
 
 def browser(user_agent: str) -> str:
     """Return which browser and system a session uses, such as Chrome on Linux, as far as it says."""
-    name = next((name for mark, name in BROWSERS if mark in user_agent), "Another browser")
-    system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
+    name = next((name for mark, name in BROWSERS.items() if mark in user_agent), "Another browser")
+    system = next((name for mark, name in SYSTEMS.items() if mark in user_agent), "")
     return f"{name} on {system}" if system else name
 
 

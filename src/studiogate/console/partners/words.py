@@ -77,7 +77,7 @@ def status_look(status: int | None) -> str:
 
 
 DELIVERY = badges("delivery")
-ACTORS: Mapping[str, str] = {"partner": "a partner", "staff": "staff", "visitor": "a visitor", "system": "the service"}
+ACTORS: Mapping[str, str] = WORDS["event_actors"]
 ERRORS: Mapping[str, str] = WORDS["delivery_errors"]
 
 

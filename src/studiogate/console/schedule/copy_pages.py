@@ -1,28 +1,23 @@
 """Copy a week: choose the other week, see what would be created and skipped, copy."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from studiogate.console.framework import ConsoleRequest, about, action, page
 from studiogate.console.framework.formats import counted, with_query
 from studiogate.console.framework.parse import DATES, NO_DATE, read_date
+from studiogate.console.framework.words import WORDS
 from studiogate.console.schedule.confirm import done
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.schedule.copy_week import SkipReason, week_of
+from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.schedule import copy_week as flow
 from studiogate.flows.schedule.copy_week import WeekCopy
 from studiogate.web.response import Answer
 
-REASONS = {
-    SkipReason.PAST: "in the past",
-    SkipReason.SERIES: "its series creates it",
-    SkipReason.EXISTS: "is there already",
-    SkipReason.CLOSED: "closed that day",
-    SkipReason.INACTIVE: "uses something deactivated",
-    SkipReason.CLASH: "clashes",
-}
+REASONS: Mapping[str, str] = WORDS["skipped"]
 
 
 @page("/schedule/copy", Permission.SCHEDULE)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from studiogate.console.framework import ConsoleRequest, Subject, Values, page, page_of, paging, words
-from studiogate.console.framework.formats import counted, money, with_query
+from studiogate.console.framework.formats import RENEWALS, counted, money, with_query
 from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.paging import rows_of
 from studiogate.domain.access import Access
@@ -19,7 +19,6 @@ from studiogate.web.response import Answer
 
 PATH = "/settings/products"
 TYPES: Mapping[str, str] = words.WORDS["product_types"]
-RENEWALS: Mapping[str, str] = {"day": "daily", "week": "weekly", "month": "monthly", "year": "yearly"}
 
 
 def granted(product: Row) -> str:
