@@ -27,8 +27,7 @@ from studiogate.web.response import Answer
 @page("/", Audience.SIGNED_IN)
 async def home(request: ConsoleRequest) -> Answer:
     if request.may(Permission.STUDIO):
-        async with request.database.connection() as connection:
-            rows = await read_first_rows(connection, request.access)
+        rows = await request.read(read_first_rows)
         if not rows.classes and not rows.members:
             return request.redirect("/console/welcome")
     menu = menu_of(request.navigation, request.may)

@@ -48,8 +48,7 @@ PERSON = Subject(
 
 @page("/staff", Permission.STAFF)
 async def show_staff(request: ConsoleRequest) -> Answer:
-    async with request.database.connection() as connection:
-        people = await staff.list_staff(connection, request.access)
+    people = await request.read(staff.list_staff)
     own = request.signed_in.session.account_id
     return request.render("staff/list.html", people=people, own=own, roles=ROLES, role_name=role_name)
 
@@ -74,8 +73,7 @@ async def _person(request: ConsoleRequest, row: Row, **link: object) -> Answer:
 
 
 async def _grant_form(request: ConsoleRequest, template: str, row: Row, **values: Any) -> Answer:
-    async with request.database.connection() as connection:
-        instructors = await staff.list_instructors(connection, request.access)
+    instructors = await request.read(staff.list_instructors)
     typed = request.posted.lists if request.typed is not None else {}
     values |= {
         "roles": ROLES,
@@ -140,8 +138,7 @@ async def _invite(request: ConsoleRequest, email: str, grant: Grant, back: str) 
 
 async def _with_link(request: ConsoleRequest, account_id: UUID, link: IssuedLink, kind: str) -> Answer:
     """Show somebody with a link for them. No drawer: the link belongs to their page."""
-    async with request.database.connection() as connection:
-        row = await staff.read_person(connection, request.access, account_id)
+    row = await request.read(staff.read_person, account_id)
     url = known_address(request.runtime.settings) + link_path(link.token)
     return await _person(request, row, url=url, expires_at=link.expires_at, kind=kind)
 

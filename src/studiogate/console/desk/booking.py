@@ -38,8 +38,7 @@ async def mark(request: ConsoleRequest) -> Answer:
     undoes = request.form.get("undoes") or None
     if given not in MARKS or undoes not in (None, *MARKS):
         return request.not_found()
-    async with request.database.connection() as connection:
-        class_id = await read.class_of_booking(connection, request.access, booking_id)
+    class_id = await request.read(read.class_of_booking, booking_id)
     if class_id is None:
         return request.not_found()
     done = await request.run(staff_bookings.mark, booking_id, given, undoes=undoes)

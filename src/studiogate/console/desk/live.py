@@ -83,20 +83,14 @@ async def changes(request: ConsoleRequest) -> Answer:
     """Answer at once with the classes that changed, for pages without a stream."""
     since = _since(request)
     if since is None:
-        async with request.database.connection() as connection:
-            since = await events.head(connection, request.access)
-    found = await _read(request, since)
+        since = await request.read(events.head)
+    found = await request.read(class_clock.changed_since, since)
     return as_json(200, {"sequence": found.sequence, "classes": _names(found)})
 
 
 def _since(request: ConsoleRequest, resumed: str = "") -> int | None:
     text = resumed or request.query.get("since", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
-
-
-async def _read(request: ConsoleRequest, since: int) -> ClassChanges:
-    async with request.database.connection() as connection:
-        return await class_clock.changed_since(connection, request.access, since)
 
 
 class _Reader:
@@ -116,7 +110,7 @@ class _Reader:
                 if not await still_permits(self._request.database, self._request.signed_in):
                     return None
                 self._checked_at = asked_at
-            return await _read(self._request, since)
+            return await self._request.read(class_clock.changed_since, since)
         except (OverloadedError, DatabaseUnavailableError):
             return ClassChanges(since, frozenset())
 

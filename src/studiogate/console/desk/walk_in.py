@@ -71,8 +71,7 @@ async def find(request: ConsoleRequest, card: ClassCard) -> Answer:
     text, found = request.form.get("q", "").strip(), NOBODY
     if text:
         place = (request.query.get("after") or request.form.get("after"), MAX_FOUND)  # of a search: it is no id
-        async with request.database.connection() as connection:
-            found = await member_search.search(connection, request.access, text, MemberFilters(), place)
+        found = await request.read(member_search.search, text, MemberFilters(), place)
     values = {**await _values(request, card.class_, None), "q": text, "found": found, "given": _new_member(text)}
     return request.render(PAGE, part="desk/_found.html", **values)
 

@@ -130,8 +130,7 @@ async def publish(request: ConsoleRequest, form: Row) -> Answer:
 
 
 async def _draft_content(request: ConsoleRequest, form: Row) -> FieldGiven:
-    async with request.database.connection() as connection:
-        draft = await storage.read(connection, request.access, form["id"])
+    draft = await request.read(storage.read, form["id"])
     return form if draft is None else draft.content
 
 

@@ -31,15 +31,13 @@ async def export(request: ConsoleRequest) -> Answer:
     form_id, wanted = request.param_id("form_id"), wanted_of(request)
     filters = wanted.filters._replace(form_id=form_id)
     back = with_query(INBOX, **{**wanted.given, "form": form_id})
-    async with request.database.connection() as connection:
-        form = await read(connection, request.access, form_id)
+    form = await request.read(read, form_id)
     if form is None:
         return request.not_found()
     taken = await request.run(flows.export_submissions, form_id)
     if isinstance(taken, Refusal):
         return request.refused(taken, back)
-    async with request.database.connection() as connection:
-        versions = await storage.list_versions(connection, request.access, form_id, MAX_VERSIONS)
+    versions = await request.read(storage.list_versions, form_id, MAX_VERSIONS)
     fields = {each["version"]: each["fields"] for each in versions}
     columns = _columns(list(fields.values()))
 

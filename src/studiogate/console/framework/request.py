@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -32,6 +32,7 @@ STREAM_TYPE = b"text/event-stream"
 ORIGIN_ONLY: Header = (b"referrer-policy", b"strict-origin")
 HIDDEN = Markup('<input type="hidden" name="{}" value="{}">')
 NO_FIELDS: Mapping[str, str] = {}
+Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
@@ -138,22 +139,23 @@ class ConsoleRequest:
         staff = None if self.person is None else self.access.staff
         return staff is not None and permission in staff.permissions
 
+    async def read(
+        self,
+        read: Callable[Concatenate[Connection, Access, Given], Awaitable[Result]],
+        *given: Given.args,
+        **options: Given.kwargs,
+    ) -> Result:
+        """Read something with the access of the signed-in person."""
+        async with self.database.connection() as connection:
+            return await read(connection, self.access, *given, **options)
+
     async def run(self, flow: Callable[..., Awaitable[Result]], *arguments: object, **options: object) -> Result:
         """Run a flow with the access of the signed-in person, again after a conflict."""
-
-        async def once() -> Result:
-            async with self.database.connection() as connection:
-                return await flow(connection, self.access, *arguments, **options)
-
-        return await repeated(once)
+        return await repeated(lambda: self.read(flow, *arguments, **options))
 
     async def try_out(self, flow: Callable[..., Awaitable[Result]], *arguments: object) -> Result:
         """Return what a flow would do now; nothing is changed."""
-
-        async def preview(connection: Connection, access: Access) -> Result:
-            return await staff_flow.previewed(connection, access, lambda *given: flow(*given, *arguments))
-
-        return await self.run(preview)
+        return await self.run(staff_flow.previewed, lambda *given: flow(*given, *arguments))
 
     # Answers.
 
@@ -220,16 +222,15 @@ class ConsoleRequest:
 
     def ask_again(self, refusal: Refusal) -> Answer:
         """Ask for what a form lacks, such as the password, and keep the form: it is sent again afterwards."""
-        status, kept = refusals.status_of(refusal), refusals.packed(self.posted.typed_and_token)
         values: dict[str, Any] = {
             "refusal": refusals.shown(refusal, self.posted.lists),
-            "kept": kept,
+            "kept": refusals.packed(self.posted.typed_and_token),
             "owner": cookies.owner_of(self.form.get(CSRF, "")),
             "target": self.http.path,
             "email": "",
         }
         page, dialog = refusals.QUESTIONS[refusal.code]
-        answer = self.render(page, part=dialog, status=status, **values)
+        answer = self.render(page, part=dialog, status=refusals.status_of(refusal), **values)
         return answer._replace(headers=(*answer.headers, *refusals.IN_DIALOG)) if self.is_fragment else answer
 
     def error(self, refusal: Refusal, resolve: Resolution | None = None) -> Answer:

@@ -74,8 +74,7 @@ async def column(request: ConsoleRequest) -> Answer:
     """Show the leads of a status, a page at a time."""
     origin, asked = _origin_of(request), request.query.get("status")
     status, after = LeadStatus(asked) if asked in set(LeadStatus) else LeadStatus.NEW, as_id(request.query.get("after"))
-    async with request.database.connection() as connection:
-        found = await lead_board.read_column(connection, request.access, status, origin, (after, PER_PAGE))
+    found = await request.read(lead_board.read_column, status, origin, (after, PER_PAGE))
     given = {"status": status, "source": origin.value}
     return request.render(
         "leads/list.html",

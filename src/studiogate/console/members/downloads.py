@@ -60,8 +60,7 @@ def _archive(person: Person, folder: UploadStore, studio_id: UUID) -> OpenFile:
 async def file(request: ConsoleRequest) -> Answer:
     """Send a file of a submission of the member; the audit log says who took it."""
     member_id, submission_id = request.param_id("member_id"), request.param_id("submission_id")
-    async with request.database.connection() as connection:
-        submission = await member_profile.read_submission(connection, request.access, member_id, submission_id)
+    submission = await request.read(member_profile.read_submission, member_id, submission_id)
     if submission is None:
         return request.not_found()
     return await sent_file(request, submission["form_id"], submission_id, address(member_id, "forms"))
@@ -70,8 +69,7 @@ async def file(request: ConsoleRequest) -> Answer:
 async def sent_file(request: ConsoleRequest, form_id: UUID, submission_id: UUID, back: str) -> Answer:
     """Send the file of a submission that the path names; ``back`` is the page that has its button."""
     ids = (str(form_id), str(submission_id), str(request.param_id("upload_id")))
-    async with request.database.connection() as connection:
-        stored = await uploads.find_file(connection, request.access, *ids)
+    stored = await request.read(uploads.find_file, *ids)
     if stored is None:
         return request.not_found()
     taken = await request.run(forms.files, submission_id)

@@ -29,8 +29,7 @@ def address(member_id: UUID | str, section: str = "") -> str:
 
 async def no_member(request: ConsoleRequest) -> Answer:
     """Lead from a member that was merged to the one that is kept; else there is no such page."""
-    async with request.database.connection() as connection:
-        kept = await members.merged_into(connection, request.access, request.param_id("member_id"))
+    kept = await request.read(members.merged_into, request.param_id("member_id"))
     if kept is not None:
         return request.redirect(address(kept), toast="These two profiles were merged.")
     return request.not_found()

@@ -27,8 +27,7 @@ async def show_events(request: ConsoleRequest) -> Answer:
     types = [each.value for each in types_of([given["type"]])] if given["type"] in PATTERNS else None
     resource = as_id(given["resource"])
     wanted = EventSearch(types, resource, *Days.of(given).between(request.frame.timezone))
-    async with request.database.connection() as connection:
-        found = await event_log.search(connection, request.access, wanted, before, PER_PAGE)
+    found = await request.read(event_log.search, wanted, before, PER_PAGE)
     is_nothing = bool(given["resource"]) and resource is None
     return request.render(
         "partners/events.html",

@@ -36,8 +36,7 @@ OVERLAPS: Mapping[str, timedelta] = {
 @page("/partners/keys", Permission.KEYS)
 async def show_keys(request: ConsoleRequest) -> Answer:
     revoked, after = request.query.get("state") == "revoked", key_id(request.query.get("after", ""))
-    async with request.database.connection() as connection:
-        found = await keys.list_keys(connection, request.access, revoked=revoked, after=after, limit=PER_PAGE)
+    found = await request.read(keys.list_keys, revoked=revoked, after=after, limit=PER_PAGE)
     state = "revoked" if revoked else None
     return request.render(
         "partners/keys.html",
@@ -52,8 +51,7 @@ async def show_keys(request: ConsoleRequest) -> Answer:
 async def _key(request: ConsoleRequest) -> Row | None:
     if key_id(request.params["key"]) is None:
         return None
-    async with request.database.connection() as connection:
-        return await keys.read_credential(connection, request.access, request.params["key"])
+    return await request.read(keys.read_credential, request.params["key"])
 
 
 @page("/partners/keys/{key}", Permission.KEYS)
@@ -71,8 +69,7 @@ async def _key_page(request: ConsoleRequest, key: Row, secret: str | None = None
 async def _use(request: ConsoleRequest, key_id: str) -> Sequence[tuple[date, int, int]]:
     """Return the last days with their requests and refusals; days without any too."""
     timezone, today = request.frame.timezone, local(clock.now(), request.frame.timezone).date()
-    async with request.database.connection() as connection:
-        counted = await request_log.per_day(connection, request.access, key_id, timezone)
+    counted = await request.read(request_log.per_day, key_id, timezone)
     found = {each["day"]: (each["requests"], each["refused"]) for each in counted}
     days = [today - timedelta(days=number) for number in range(REQUEST_DAYS, -1, -1)]
     return [(day, *found.get(day, (0, 0))) for day in days if day in found or day > days[0]]
@@ -119,8 +116,7 @@ async def create(request: ConsoleRequest) -> Answer:
 async def _issued(request: ConsoleRequest, issued: flows.IssuedKey | Refusal, form: str) -> Answer:
     if isinstance(issued, Refusal):
         return request.refused(issued, form)
-    async with request.database.connection() as connection:
-        key = await keys.read_credential(connection, request.access, issued.id)
+    key = await request.read(keys.read_credential, issued.id)
     return request.not_found() if key is None else await _key_page(request, key, issued.key)
 
 

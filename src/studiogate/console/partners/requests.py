@@ -121,8 +121,7 @@ def line_of(values: list[float]) -> str:
 
 @page("/partners/requests/{request_id}", Permission.REQUESTS_READ)
 async def show_request(request: ConsoleRequest) -> Answer:
-    async with request.database.connection() as connection:
-        entry = await request_log.read_entry(connection, request.access, request.param_id("request_id"))
+    entry = await request.read(request_log.read_entry, request.param_id("request_id"))
     if entry is None:
         return request.not_found()
     address = known_address(request.runtime.settings)

@@ -56,8 +56,7 @@ ENDPOINT = Subject(
 
 @page("/partners/webhooks", Permission.WEBHOOKS)
 async def show_endpoints(request: ConsoleRequest) -> Answer:
-    async with request.database.connection() as connection:
-        found = await overview.list_endpoints(connection, request.access)
+    found = await request.read(overview.list_endpoints)
     return request.render("partners/webhooks.html", rows=found, words=words, now=clock.now())
 
 
@@ -83,8 +82,7 @@ async def _page_of(request: ConsoleRequest, endpoint: Row, secret: str | None = 
 async def show_delivery(request: ConsoleRequest) -> Answer:
     """Show the attempts of a delivery. What a receiver answered may repeat what was sent to it."""
     ids = request.param_id("endpoint_id"), request.param_id("delivery_id")
-    async with request.database.connection() as connection:
-        found = await overview.read_delivery(connection, request.access, *ids)
+    found = await request.read(overview.read_delivery, *ids)
     if found is None:
         return request.not_found()
     delivery, attempts = found
@@ -107,8 +105,7 @@ def _form(request: ConsoleRequest, template: str, stored: Values, more: Values) 
 
 @page("/partners/webhooks/new", Permission.WEBHOOKS)
 async def show_new(request: ConsoleRequest) -> Answer:
-    async with request.database.connection() as connection:
-        offered = await keys.key_names(connection, request.access, KEYS_OFFERED)
+    offered = await request.read(keys.key_names, KEYS_OFFERED)
     given = giveable(request.access)
     usable = [(each["id"], each["name"]) for each in offered if given.issuperset(each["scopes"])]
     stored = {"url": "", "key": request.query.get("key", ""), "event_types": [EVERYTHING], "description": ""}
@@ -129,8 +126,7 @@ async def create(request: ConsoleRequest) -> Answer:
 async def _with_secret(request: ConsoleRequest, made: dict[str, object] | Refusal, form: str) -> Answer:
     if isinstance(made, Refusal):
         return request.refused(made, form)
-    async with request.database.connection() as connection:
-        endpoint = await overview.read_endpoint(connection, request.access, UUID(str(made["id"])))
+    endpoint = await request.read(overview.read_endpoint, UUID(str(made["id"])))
     return request.not_found() if endpoint is None else await _page_of(request, endpoint, str(made["secret"]))
 
 

@@ -79,8 +79,7 @@ async def purchases(request: ConsoleRequest) -> Answer:
     path, after = request.http.path.rstrip("/"), as_id(request.query.get("after"))
     is_fees = path.endswith("/fees")
     filters, given = _filters(request, request.query, open_fees=is_fees)
-    async with request.database.connection() as connection:
-        found = await sales_list.list_purchases(connection, request.access, filters, after, PAGE_OF_FORMS)
+    found = await request.read(sales_list.list_purchases, filters, after, PAGE_OF_FORMS)
     return request.render(
         "sales/purchases.html",
         section="fees" if is_fees else "purchases",

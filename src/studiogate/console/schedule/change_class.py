@@ -187,8 +187,7 @@ async def preview_cancel(request: ConsoleRequest, found: ClassDetails) -> Answer
     """Show who would be affected if the class were cancelled now."""
     if found.is_cancelled or found.has_ended:
         return request.not_found()
-    async with request.database.connection() as connection:
-        members = await staff.affected_by_cancelling(connection, request.access, found.row["id"])
+    members = await request.read(staff.affected_by_cancelling, found.row["id"])
     question = Question(
         f"Cancel {found.row['title']}?",
         day_and_time(found.row["start_time"], found.zone.key),

@@ -25,8 +25,7 @@ from studiogate.web.response import Answer
 
 async def read_class(request: ConsoleRequest) -> ClassDetails | None:
     """Return the class that the path names, if it exists and the person may see it."""
-    async with request.database.connection() as connection:
-        found = await classes.read_class(connection, request.access, request.param_id("class_id"))
+    found = await request.read(classes.read_class, request.param_id("class_id"))
     is_seen = found is not None and request.access.may_act_on_class_of(found.row["instructor_id"])
     return found if is_seen else None
 
@@ -51,8 +50,7 @@ def options_of(choices: Choices, row: Mapping[str, Any]) -> Options:
 
 
 async def read_choices(request: ConsoleRequest, location_id: UUID) -> Choices:
-    async with request.database.connection() as connection:
-        return await week.read_choices(connection, request.access, location_id)
+    return await request.read(week.read_choices, location_id)
 
 
 def class_path(class_id: UUID | str, rest: str = "") -> str:

@@ -45,8 +45,7 @@ LAST = date(2199, 12, 24)
 async def list_closures(request: ConsoleRequest, week: Week) -> Answer:
     """Show the closures to come of a location."""
     today = clock.now().astimezone(week.zone).date()
-    async with request.database.connection() as connection:
-        found = await storage.read_closures(connection, request.access, week.place.id, Days(today, LAST))
+    found = await request.read(storage.read_closures, week.place.id, Days(today, LAST))
     return request.render("schedule/closures.html", week=week, closures=found)
 
 

@@ -26,8 +26,7 @@ async def preview_copy(request: ConsoleRequest, week: Week) -> Answer:
     """Show which classes of a week would be created in another one, and which are skipped."""
     target = read_date(request.query.get("target")) or week.days.first + timedelta(weeks=1)
     wanted = WeekCopy(week.place.id, week.days.first, target)
-    async with request.database.connection() as connection:
-        planned = await flow.preview(connection, request.access, wanted)
+    planned = await request.read(flow.preview, wanted)
     copies = () if isinstance(planned, Refusal) else planned.copies
     problem = planned.message if isinstance(planned, Refusal) else None
     if isinstance(planned, Refusal) and planned.code is Code.VALIDATION_ERROR:

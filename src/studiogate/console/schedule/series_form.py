@@ -105,8 +105,7 @@ async def ask_about_series(request: ConsoleRequest, found: ClassDetails, form: C
     series_id, series_date = found.row["series_id"], found.row["series_date"]
     if series_id is None:
         return request.not_found()
-    async with request.database.connection() as connection:
-        stored = await classes.read_series(connection, request.access, series_id)
+    stored = await request.read(classes.read_series, series_id)
     if stored is None:
         return request.not_found()
     since: date | None = series_date if request.form["scope"] == "following" else None

@@ -33,8 +33,7 @@ DEFAULTS = {"start": "09:00", "minutes": "60", "every_weeks": "1", "visible": "o
 async def list_series(request: ConsoleRequest, week: Week) -> Answer:
     """Show the series of a location that have not ended, by weekday and time."""
     today = _today(week.zone)
-    async with request.database.connection() as connection:
-        rows = await classes.list_series(connection, request.access, week.place.id, today)
+    rows = await request.read(classes.list_series, week.place.id, today)
     rows.sort(key=lambda row: (min(row["weekdays"]), row["local_start"], row["title"]))
     shown = [
         {**row, "pattern": series_form.pattern_text(row), "dates": series_form.dates_text(row, today)} for row in rows
@@ -87,8 +86,7 @@ class _Found(NamedTuple):
 
 
 async def _find(request: ConsoleRequest) -> _Found | None:
-    async with request.database.connection() as connection:
-        row = await classes.read_series(connection, request.access, request.param_id("series_id"))
+    row = await request.read(classes.read_series, request.param_id("series_id"))
     if row is None:
         return None
     zones = [each.timezone for each in request.frame.locations if each.id == row["location_id"]]

@@ -95,8 +95,7 @@ def _fields(typed: Sequence[tuple[str, Typed]]) -> dict[str, str]:
 
 
 async def _page(request: ConsoleRequest, stored: Stored, policy: Policy) -> Answer:
-    async with request.database.connection() as connection:
-        leads = await lead_times(connection, request.access, LOOKS_BACK)
+    leads = await request.read(lead_times, LOOKS_BACK)
     typed = [(name, policies.typed_of(stored.policy, name)) for name in POLICY_MEMBERS]
     values: Values = {
         "groups": [(title, names) for title, names in GROUPS if names],

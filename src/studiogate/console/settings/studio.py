@@ -50,14 +50,9 @@ def _inputs(row: Record) -> list[Input]:
     return [_input(each, row) for name, each in STUDIO.items() if name not in ELSEWHERE]
 
 
-async def _read(request: ConsoleRequest) -> Record | None:
-    async with request.database.connection() as connection:
-        return await storage.read_settings(connection, request.access)
-
-
 @page("/settings/studio", Permission.STUDIO)
 async def show(request: ConsoleRequest) -> Answer:
-    row = await _read(request)
+    row = await request.read(storage.read_settings)
     if row is None:
         return request.not_found()
     inputs = _inputs(row)
@@ -76,7 +71,7 @@ async def show(request: ConsoleRequest) -> Answer:
 @action("/settings/studio", Permission.STUDIO)
 async def save(request: ConsoleRequest) -> Answer:
     """Change the fields that were changed in the form. Sent by the button to undo, the form has only those fields."""
-    row = await _read(request)
+    row = await request.read(storage.read_settings)
     if row is None:
         return request.not_found()
     form, inputs = request.form, _inputs(row)
