@@ -1,24 +1,18 @@
 """The members of a booking policy in a form: their inputs, and a sentence for each that says what its value does.
 
-Times before a class are typed with their unit, such as 12 hours. A member that is declared without words here is shown
-by its name, so that a form never lacks one.
+Times before a class are typed with their unit, such as 12 hours. The words are in ``policies.toml``; a member without
+any is shown by its name, so that a form never lacks one.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from studiogate.console.framework.formats import counted, money
 from studiogate.console.framework.inputs import whole_number
 from studiogate.console.framework.parse import example_amount, read_amount
-from studiogate.domain.bookings.policy import (
-    MAX_MINUTES,
-    POLICY_MEMBERS,
-    CheckInStop,
-    LateAction,
-    LateFee,
-    Policy,
-    WaitlistMode,
-)
+from studiogate.domain.bookings.policy import MAX_MINUTES, POLICY_MEMBERS, LateAction, Policy, WaitlistMode
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import fault
 
@@ -33,14 +27,15 @@ class Facts(NamedTuple):
     forms: Mapping[str, str]
 
 
-class Rule(NamedTuple):
-    """A member of the policy: its label, how it is typed, and what its value does.
+Says = Callable[[Policy, Facts], str]
 
-    kind: minutes, number, amount, currency, form, or choice. ``empty``: what no value means, if there may be none."""
+
+class Rule(NamedTuple):
+    """A member of the policy: its label, how it is typed, and what its value does."""
 
     label: str
     kind: str
-    says: Callable[[Policy, Facts], str]
+    says: Says
     options: Sequence[tuple[str, str]] = ()
     empty: str = ""
     unit: str = ""
@@ -53,19 +48,20 @@ class Typed(NamedTuple):
     unit: str = ""
 
 
+def _unit_of(minutes: int) -> int:
+    """Return the minutes of the largest unit of which a time is a whole number."""
+    return next(each for each in (1440, 60, 1) if minutes % each == 0)
+
+
 def duration(minutes: int) -> str:
     """Return a time in its largest whole unit, such as 12 hours."""
-    unit = next(each for each in (1440, 60, 1) if minutes % each == 0)
+    unit = _unit_of(minutes)
     return counted(minutes // unit, {1440: "day", 60: "hour", 1: "minute"}[unit])
-
-
-def _fee(policy: Policy, facts: Facts) -> LateFee | None:
-    return policy.late_fee(facts.currency)
 
 
 def cost(policy: Policy, facts: Facts) -> str:
     """Return what a late cancellation costs, such as: the credit and $15.00."""
-    fee = _fee(policy, facts)
+    fee = policy.late_fee(facts.currency)
     shown = money(fee.amount, fee.currency) if fee else ""
     parts = {
         LateAction.NONE: [],
@@ -95,7 +91,7 @@ def _window(policy: Policy, facts: Facts) -> str:
 
 
 def _amount(policy: Policy, facts: Facts) -> str:
-    fee = _fee(policy, facts)
+    fee = policy.late_fee(facts.currency)
     if policy.late_action in (LateAction.NONE, LateAction.FORFEIT_CREDIT):
         return "No fee is recorded: that is what a late cancellation costs, above."
     return f"A fee of {money(fee.amount, fee.currency)} is recorded as open." if fee else "There is no fee."
@@ -129,11 +125,8 @@ def _grace(policy: Policy, _facts: Facts) -> str:
 
 def _per_day(policy: Policy, _facts: Facts) -> str:
     most = policy.max_bookings_per_day
-    return f"A member books {'any number of' if most is None else 'at most'} {_classes(most)} a day."
-
-
-def _classes(most: int | None) -> str:
-    return "classes" if most is None else counted(most, "class", "classes")
+    classes = "any number of classes" if most is None else f"at most {counted(most, 'class', 'classes')}"
+    return f"A member books {classes} a day."
 
 
 def _waits(policy: Policy, _facts: Facts) -> str:
@@ -148,70 +141,37 @@ def _waiver(policy: Policy, facts: Facts) -> str:
     return f"Members book only after they have sent “{facts.forms.get(str(form), 'a form')}”."
 
 
-ENTITLEMENT = {True: "A membership or pass that covers the class is needed.", False: "Anybody books, without a pass."}
-LATE = {
-    LateAction.NONE: "Nothing",
-    LateAction.FEE: "A fee",
-    LateAction.FORFEIT_CREDIT: "The credit",
-    LateAction.FEE_AND_FORFEIT: "The credit and a fee",
+SAYS: Mapping[str, Says] = {
+    "booking_opens_minutes_before": _opens,
+    "booking_closes_minutes_before": _closes,
+    "max_bookings_per_day": _per_day,
+    "waiver_form_id": _waiver,
+    "cancellation_window_minutes": _window,
+    "late_action": lambda policy, facts: f"A late cancellation costs {cost(policy, facts)}.",
+    "late_fee_amount": _amount,
+    "late_fee_currency": lambda policy, facts: f"In {policy.late_fee_currency or facts.currency}.",
+    "free_late_cancels": _free,
+    "free_late_cancels_days": _free,
+    "waitlist_capacity": _waits,
+    "promotion_cutoff_minutes": _promotion,
+    "promotion_grace_minutes": _grace,
 }
-WAITLIST = {
-    WaitlistMode.AUTO: "The first waiting member gets a free seat",
-    WaitlistMode.MANUAL: "Staff decide who gets a free seat",
-    WaitlistMode.OFF: "No waitlist",
-}
-STOP = {
-    CheckInStop.NONE: "nothing",
-    CheckInStop.WAIVER: "a missing waiver",
-    CheckInStop.FEE: "an open fee",
-    CheckInStop.WAIVER_AND_FEE: "a missing waiver or an open fee",
-}
-OVERLAP = {False: "A member has one class at a time.", True: "A member may book classes at the same time."}
 ON_OFF = (("true", "Yes"), ("false", "No"))
-RULES: Mapping[str, Rule] = {
-    "require_entitlement": Rule(
-        "Booking needs a membership or pass", "choice", lambda p, _: ENTITLEMENT[p.require_entitlement], ON_OFF
-    ),
-    "booking_opens_minutes_before": Rule("Booking opens before the start", "minutes", _opens, empty="at once"),
-    "booking_closes_minutes_before": Rule("Booking closes before the start", "minutes", _closes),
-    "max_bookings_per_day": Rule("Classes per member and day", "number", _per_day, empty="any number"),
-    "allow_overlapping": Rule("Classes at the same time", "choice", lambda p, _: OVERLAP[p.allow_overlapping], ON_OFF),
-    "waiver_form_id": Rule("Form that a booking needs", "form", _waiver, empty="none"),
-    "cancellation_window_minutes": Rule("Free cancellation until before the start", "minutes", _window),
-    "late_action": Rule(
-        "A late cancellation costs", "choice", lambda p, facts: f"A late cancellation costs {cost(p, facts)}.",
-        tuple((each.value, text) for each, text in LATE.items()),
-    ),
-    "late_fee_amount": Rule("Fee for a late cancellation", "amount", _amount),
-    "late_fee_currency": Rule(
-        "Currency of the fee", "currency", lambda p, facts: f"In {p.late_fee_currency or facts.currency}.",
-        empty="the studio's",
-    ),
-    "free_late_cancels": Rule("Late cancellations without cost", "number", _free, unit="per member"),
-    "free_late_cancels_days": Rule("… within", "number", _free, unit="days"),
-    "waitlist_mode": Rule(
-        "Waitlist", "choice", lambda p, _: WAITLIST[p.waitlist_mode] + ".",
-        tuple((each.value, text) for each, text in WAITLIST.items()),
-    ),
-    "waitlist_capacity": Rule("Places on a waitlist", "number", _waits, empty="any number"),
-    "promotion_cutoff_minutes": Rule("Seats are kept for waiting members until", "minutes", _promotion),
-    "check_in_stop": Rule(
-        "What stops a check-in", "choice",
-        lambda p, _: f"At the desk, {STOP[p.check_in_stop]} stops a check-in" + (
-            "." if p.check_in_stop is CheckInStop.NONE else " until it is settled, or overridden with a reason."),
-        tuple((each.value, text.capitalize()) for each, text in STOP.items()),
-    ),
-    "promotion_grace_minutes": Rule("Free cancellation after moving up", "minutes", _grace),
-}  # fmt: skip
+
+
+def _rule(name: str, label: str, kind: str, **words: Any) -> Rule:
+    sentences = words.pop("sentences", {})
+    says = SAYS.get(name, lambda policy, _facts: str(sentences[typed_of(policy, name).value]))
+    options = tuple(words.pop("options", dict(ON_OFF)).items()) if kind == "choice" else ()
+    return Rule(label, kind, says, options, **words)
+
+
+_WORDS = tomllib.loads((Path(__file__).parent / "policies.toml").read_text(encoding="utf-8"))
+RULES = {name: _rule(name, **words) for group in _WORDS.values() for name, words in group.items()}
 GROUPS: Sequence[tuple[str, Sequence[str]]] = (
-    ("Booking", ("require_entitlement", "booking_opens_minutes_before", "booking_closes_minutes_before",
-                 "max_bookings_per_day", "allow_overlapping", "waiver_form_id")),
-    ("Cancelling", ("cancellation_window_minutes", "late_action", "late_fee_amount", "late_fee_currency",
-                    "free_late_cancels", "free_late_cancels_days")),
-    ("Waitlist", ("waitlist_mode", "waitlist_capacity", "promotion_cutoff_minutes", "promotion_grace_minutes")),
-    ("Check-in", ("check_in_stop",)),
+    *((title, tuple(group)) for title, group in _WORDS.items()),
     ("More", tuple(name for name in POLICY_MEMBERS if name not in RULES)),
-)  # fmt: skip
+)
 
 
 def rule_of(name: str) -> Rule:
@@ -231,7 +191,7 @@ def typed_of(policy: Policy, name: str) -> Typed:
     if value is None:
         return Typed("", "60")
     if rule_of(name).kind == "minutes":
-        unit = next(each for each in (1440, 60, 1) if value % each == 0) if value else 60
+        unit = _unit_of(value) if value else 60
         return Typed(str(value // unit), str(unit))
     return Typed(str(value).lower() if isinstance(value, bool) else str(value))
 

@@ -5,12 +5,14 @@ remembered by their browser, for this studio: it hides a hint and decides nothin
 colleague who would do the step, and needs no row, no permission and no line in the audit log.
 """
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from studiogate.console.framework import ConsoleRequest, UndoAction, action, cookies, page
 from studiogate.domain.staff import Permission
-from studiogate.storage.console import FirstRows, read_first_rows
+from studiogate.storage.console import read_first_rows
 from studiogate.web.response import Answer
 
 WELCOME = "/console/welcome"
@@ -18,14 +20,12 @@ ALL = "all"  # skipped: the steps are no longer shown on Today
 
 
 class Step(NamedTuple):
-    """``page`` is the entry of the navigation that the step belongs to; ``path`` where it is done, if elsewhere."""
-
     name: str
     title: str
     text: str
     button: str
     page: str
-    is_done: Callable[[FirstRows], bool]
+    rows: str
     path: str = ""
 
     @property
@@ -33,26 +33,8 @@ class Step(NamedTuple):
         return "/console" + (self.path or self.page)
 
 
-STEPS: Sequence[Step] = (
-    Step("place", "Add a place", "Where classes take place: its address and time zone.", "Add a location",
-         "/settings/locations", lambda rows: rows.locations, "/settings/locations/new"),
-    Step("rooms", "Add its rooms", "How many people fit in, with spots if they choose one.", "Add a room",
-         "/settings/locations", lambda rows: rows.rooms),
-    Step("class_types", "Say what you teach", "Such as Vinyasa Flow: its name, a description, a picture.",
-         "Add a class type", "/settings/class-types", lambda rows: rows.class_types, "/settings/class-types/new"),
-    Step("instructors", "Add who teaches", "Their names are shown in the schedule.", "Add an instructor",
-         "/settings/instructors", lambda rows: rows.instructors, "/settings/instructors/new"),
-    Step("products", "Set products and prices", "Memberships, packs and passes that pay for classes.", "Add a product",
-         "/settings/products", lambda rows: rows.products, "/settings/products/new"),
-    Step("rules", "Look over the rules", "Whether bookings need a membership, and until when members cancel for free.",
-         "Look over the rules", "/settings/rules", lambda rows: rows.rules),
-    Step("colleagues", "Invite colleagues", "Each sees what their role needs.", "Invite a colleague", "/staff",
-         lambda rows: rows.colleagues, "/staff/invite"),
-    Step("class", "Plan the first class", "Once, or every week as a series.", "Open the schedule", "/schedule",
-         lambda rows: rows.classes),
-    Step("key", "Make a key for a partner", "With it, a partner or an app books for your members.", "Make a key",
-         "/partners/keys", lambda rows: rows.keys, "/partners/keys/new"),
-)  # fmt: skip
+_STEPS = tomllib.loads((Path(__file__).parent / "steps.toml").read_text(encoding="utf-8"))
+STEPS = [Step(**each) for each in _STEPS["steps"]]
 
 
 class Shown(NamedTuple):
@@ -77,12 +59,11 @@ class Checklist(NamedTuple):
 
 
 async def read_checklist(request: ConsoleRequest) -> Checklist:
-    async with request.database.connection() as connection:
-        rows = await read_first_rows(connection, request.access)
+    rows = await request.read(read_first_rows)
     skipped = _skipped(request)
     pages = {each.path for each in request.navigation if each.is_for(request.may)}
     steps = [
-        Shown(each, each.is_done(rows), each.name in skipped) for each in STEPS if each.page in pages
+        Shown(each, getattr(rows, each.rows), each.name in skipped) for each in STEPS if each.page in pages
     ]  # of the roles that set up a studio, managers make no keys and invite nobody
     return Checklist(steps, ALL in skipped, rows.bookings)
 
