@@ -79,7 +79,8 @@ class ConsoleApp(FrontEnd[ConsoleExchange]):
             place = console.query.get("location", "")
             known = {str(each.id) for each in console.frame.locations}
             if place in known and place != console.cookies.get(cookies.PLACE):
-                answer = answer._replace(headers=(*answer.headers, cookies.place(place, secure=console.secure)))
+                cookie = cookies.remembered(cookies.PLACE, place, secure=console.secure)
+                answer = answer._replace(headers=(*answer.headers, cookie))
         return answer
 
     async def answer(self, exchange: ConsoleExchange) -> Answer:

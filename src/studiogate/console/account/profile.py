@@ -122,4 +122,5 @@ async def choose_theme(request: ConsoleRequest) -> Answer:
     answer = request.redirect(own_page(request.form.get("back")) or "/console/")
     if chosen not in THEMES:
         return answer
-    return answer._replace(headers=(*answer.headers, cookies.theme(chosen, secure=request.secure)))
+    theme = cookies.remembered(cookies.THEME, chosen, secure=request.secure)
+    return answer._replace(headers=(*answer.headers, theme))

@@ -47,7 +47,7 @@ def with_session(request: ConsoleRequest, started: Started, location: str) -> An
     """Lead to a page with the cookie of a new session. The session that the browser had before, if any, is unused from
     now on: its token was never shown to anybody else."""
     answer = request.redirect(location)
-    studio = cookies.studio(str(started.studio_id), secure=request.secure)
+    studio = cookies.remembered(cookies.STUDIO, str(started.studio_id), secure=request.secure)
     return answer._replace(headers=(*answer.headers, *session_cookies(request, started.token), studio))
 
 

@@ -29,9 +29,9 @@ from studiogate.web.response import Header
 PATH = "/console"
 TOAST = "studiogate_toast"
 THEME = "studiogate_theme"
-STUDIO = "studiogate_studio"
-STEPS = "studiogate_steps"
-PLACE = "studiogate_place"
+STUDIO = "studiogate_studio"  # that somebody signed in to last: its name and logo are shown where they sign in again
+STEPS = "studiogate_steps"  # which first steps of a studio somebody has skipped
+PLACE = "studiogate_place"  # the location that pages were last opened for: what is sold next is sold there
 TOAST_SECONDS = 60
 LONG_SECONDS = 400 * 24 * 3600  # as long as browsers keep a cookie
 MAX_HEADER = 8_192
@@ -62,28 +62,13 @@ def no_session(*, secure: bool) -> Header:
     return _set(session_name(secure=secure), "", 0, secure=secure)
 
 
+def remembered(name: str, value: str, *, secure: bool) -> Header:
+    return _set(name, value, LONG_SECONDS, secure=secure)
+
+
 def device(token: str, *, secure: bool) -> Header:
     """Mark a browser on which somebody has signed in: failures of others do not lock it out."""
-    return _set(device_name(secure=secure), token, LONG_SECONDS, secure=secure)
-
-
-def theme(value: str, *, secure: bool) -> Header:
-    return _set(THEME, value, LONG_SECONDS, secure=secure)
-
-
-def steps(skipped: str, *, secure: bool) -> Header:
-    """Remember which first steps of a studio somebody has skipped."""
-    return _set(STEPS, skipped, LONG_SECONDS, secure=secure)
-
-
-def studio(studio_id: str, *, secure: bool) -> Header:
-    """Remember the studio that somebody signed in to last: its name and logo are shown where they sign in again."""
-    return _set(STUDIO, studio_id, LONG_SECONDS, secure=secure)
-
-
-def place(location_id: str, *, secure: bool) -> Header:
-    """Remember the location that pages were last opened for: what is sold next is sold there."""
-    return _set(PLACE, location_id, LONG_SECONDS, secure=secure)
+    return remembered(device_name(secure=secure), token, secure=secure)
 
 
 def toast(key: str, message: Mapping[str, object], *, secure: bool) -> Header:

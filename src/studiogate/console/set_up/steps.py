@@ -93,7 +93,8 @@ async def skip(request: ConsoleRequest) -> Answer:
     undo = None if is_open else UndoAction("/console/welcome/skip", {"step": name, "state": "open"})
     text = f"{titles[name]}: {'back on the list' if is_open else 'skipped'}."
     answer = request.redirect("/console/today" if name == ALL and not is_open else WELCOME, toast=text, undo=undo)
-    cookie = cookies.steps(".".join([_mark(request), *sorted(skipped)]), secure=request.secure)
+    value = ".".join([_mark(request), *sorted(skipped)])
+    cookie = cookies.remembered(cookies.STEPS, value, secure=request.secure)
     return answer._replace(headers=(*answer.headers, cookie))
 
 
