@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 import studiogate.console
-from studiogate.console.forms import export, words
+from studiogate.console.forms import submissions, words
 from studiogate.domain.forms.canonical import MAX_DEFINITION, definition_size
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.json_values import json_text
@@ -200,10 +200,10 @@ async def test_an_export_is_complete_or_refused(console: Console, monkeypatch: p
     form = await built(console.studio)
     for _ in range(7):
         await sent(console.studio, form)
-    monkeypatch.setattr(export, "PER_READ", 3)
+    monkeypatch.setattr(submissions, "PER_READ", 3)
     answer = await console.post(f"/console/forms/{form}/export")
     assert len(answer.text.splitlines()) == 8
-    monkeypatch.setattr(export, "MAX_EXPORTED", 6)
+    monkeypatch.setattr(submissions, "MAX_EXPORTED", 6)
     refused = await console.post(f"/console/forms/{form}/export")
     assert (refused.status_code, refused.headers["content-type"]) == (422, "text/html; charset=utf-8")
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.console.leads.board import PER_COLUMN
+from studiogate.console.leads import PER_COLUMN
 from tests.support.console import Console, texts
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from studiogate.console.framework.formats import counted, money
-from studiogate.console.framework.inputs import whole_number
-from studiogate.console.framework.parse import example_amount, read_amount
+from studiogate.console.framework.inputs import required_amount, whole_number
 from studiogate.domain.bookings.policy import MAX_MINUTES, POLICY_MEMBERS, LateAction, Policy, WaitlistMode
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import fault
@@ -215,6 +214,5 @@ def _read(name: str, form: Mapping[str, str], currency: str) -> object | Fault:
         too_long = rule.kind == "minutes" and number > MAX_MINUTES
         return fault(name, f"must be at most {duration(MAX_MINUTES)}") if too_long else number
     if rule.kind == "amount":
-        amount = read_amount(text, currency)
-        return fault(name, f"must be an amount such as {example_amount(currency)}") if amount is None else amount
+        return required_amount(name, text, {"currency": currency})
     return text == "true" if rule.options == ON_OFF else text

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-from studiogate.console import audit, home, insights, staff
+from studiogate.console import audit, home, insights, leads, staff
 from studiogate.console.account import links, profile, sign_in
-from studiogate.console.desk import booking, cancellation, check_in, class_page, live, today, waiver, walk_in
-from studiogate.console.forms import builder, export, submissions
+from studiogate.console.desk import booking, booking_actions, class_page, live, today, waiver, walk_in
+from studiogate.console.forms import builder, submissions
 from studiogate.console.forms import lists as form_lists
 from studiogate.console.forms import pages as form_pages
 from studiogate.console.framework.page import ROUTES, Route
-from studiogate.console.leads import board, lead
-from studiogate.console.members import actions, book, downloads, forms, lists, merge, sell
+from studiogate.console.members import actions, book, downloads, forms, lists, merge
 from studiogate.console.members import profile as member_profile
 from studiogate.console.partners import events, requests, webhooks
 from studiogate.console.partners import keys as partner_keys
@@ -25,10 +24,10 @@ SCREENS = (
     home, sign_in, links, sign_in, profile, first_studio, steps, imports,
     staff, audit, settings_studio, rules, mails,
     week, class_pages, change_class, copy_pages, series_pages, closure_pages,
-    board, lead, sums, insights,
-    lists, member_profile, actions, sell, book, forms, downloads, merge, sales_lists, payments,
-    form_lists, form_pages, builder, export, submissions,
-    today, booking, cancellation, check_in, walk_in, waiver, class_page, live,
+    leads, sums, insights,
+    lists, member_profile, actions, book, forms, downloads, merge, sales_lists, payments,
+    form_lists, form_pages, builder, submissions,
+    today, booking, booking_actions, walk_in, waiver, class_page, live,
     partner_keys, requests, events, webhooks,
     kinds, places, offer, products, product_actions,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The page of a form: its questions and versions in words, its links, and what changes its status."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 import segno
@@ -116,10 +116,7 @@ async def find_member(request: ConsoleRequest) -> Answer:
 
 
 def _set_status(status: FormStatus) -> Callable[[Connection, Access, UUID], Awaitable[object]]:
-    async def change(connection: Connection, access: Access, form_id: UUID) -> Mapping[str, object] | Refusal:
-        return await flows.change(connection, access, form_id, {"status": status.value})
-
-    return change
+    return lambda connection, access, form_id: flows.change(connection, access, form_id, {"status": status.value})
 
 
 async def _create(connection: Connection, access: Access, title: str) -> FormRow | Refusal:

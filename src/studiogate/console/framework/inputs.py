@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from studiogate.console.framework.parse import example_amount, read_amount, read_date, start_of_day
+from studiogate.console.framework.parse import as_id, example_amount, read_amount, read_date, start_of_day
 from studiogate.domain.fields import Field, readers
 from studiogate.domain.fields.catalog import PaidBy
 from studiogate.domain.fields.readers import SHAPES
@@ -89,10 +90,16 @@ def optional_day(name: str, typed: str, row: Row) -> datetime | Fault | None:
 
 def optional_amount(name: str, typed: str, row: Row) -> str | Fault | None:
     """Return an amount of money in the row's currency; None if the input is empty."""
-    if not typed.strip():
-        return None
+    return required_amount(name, typed, row) if typed.strip() else None
+
+
+def required_amount(name: str, typed: str, row: Row) -> str | Fault:
     amount = read_amount(typed, row["currency"])
     return fault(name, f"must be an amount such as {example_amount(row['currency'])}") if amount is None else amount
+
+
+def optional_id(_name: str, typed: str, _row: Row) -> UUID | None:
+    return as_id(typed)
 
 
 def way_of_payment(name: str, typed: str, _row: Row = None) -> PaidBy | Fault | None:

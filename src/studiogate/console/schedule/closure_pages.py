@@ -20,7 +20,6 @@ from studiogate.console.framework.inputs import Row
 from studiogate.console.schedule.class_pages import with_fields
 from studiogate.console.schedule.confirm import Question, ask, done, off_waitlist
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
-from studiogate.domain.access import Access
 from studiogate.domain.fields.schedule import ClosureMode
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.series import Days
@@ -121,11 +120,9 @@ def _question(classes: list[BookedClass], fields: dict[str, str], back: str) -> 
 
 async def _effects(request: ConsoleRequest, connection: Connection, closure: Row) -> Values | Refusal:
     """Return how many classes series would create if the closure were removed now."""
-
-    async def remove(connection: Connection, access: Access) -> flow.SavedClosure | Refusal:
-        return await flow.remove(connection, access, closure["id"])
-
-    removed = await previewed(connection, request.access, remove)
+    removed = await previewed(
+        connection, request.access, lambda connection, access: flow.remove(connection, access, closure["id"])
+    )
     return removed if isinstance(removed, Refusal) else {"created": removed.created}
 
 

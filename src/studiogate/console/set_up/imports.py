@@ -21,7 +21,7 @@ from studiogate.flows.forms.upload import room_refusal
 from studiogate.storage import import_files
 from studiogate.storage.db.own_loop import WORK
 from studiogate.storage.import_files import CHANGES, OTHERS, ImportFile, Owner, State
-from studiogate.storage.upload_store import FilesUnavailableError, UploadStore
+from studiogate.storage.upload_store import FilesUnavailableError
 from studiogate.web.response import Answer
 
 IMPORT = "/console/import"
@@ -52,7 +52,7 @@ async def preview(request: ConsoleRequest) -> Answer:
     if full is not None:
         return request.refused(full, IMPORT)
     try:
-        kept = await asyncio.to_thread(import_files.keep, _folder(request), _owner(request), file.content, state)
+        kept = await asyncio.to_thread(import_files.keep, request.runtime.uploads, _owner(request), file.content, state)
     except FilesUnavailableError:
         return request.refused(Refusal(Code.STORAGE_UNAVAILABLE), IMPORT)
     await _submit(request, kept, wanted)
@@ -61,7 +61,7 @@ async def preview(request: ConsoleRequest) -> Answer:
 
 async def _kept(request: ConsoleRequest) -> tuple[ImportFile, State] | Answer:
     """Return the file that the path names, and how far its import is."""
-    kept = import_files.find(_folder(request), _owner(request), request.params["token"])
+    kept = import_files.find(request.runtime.uploads, _owner(request), request.params["token"])
     state = kept.state if kept is not None else None
     return request.error(GONE) if kept is None or state is None else (kept, state)
 
@@ -116,10 +116,6 @@ async def _submit(request: ConsoleRequest, kept: ImportFile, wanted: ImportToRun
         access = replace(access, staff=replace(access.staff, form=None))
     kept.write_state({**state, "apply": wanted.apply, "step": "waiting"})
     WORK.submit(access.studio_id, lambda: run_import(dsn, access, kept, locked, wanted))
-
-
-def _folder(request: ConsoleRequest) -> UploadStore:
-    return request.runtime.uploads
 
 
 def _owner(request: ConsoleRequest) -> Owner:

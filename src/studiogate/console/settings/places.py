@@ -9,7 +9,7 @@ from studiogate.console.framework.inputs import YES_NO, Input, Row, input_of, is
 from studiogate.console.settings.countries import CHOICES
 from studiogate.console.settings.kinds import NAMED, Kind, saved_text
 from studiogate.domain.access import Access
-from studiogate.domain.refusals import Fault, Refusal
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.fields import LOCATION, MAX_SPOTS, ROOM
 from studiogate.domain.schedule.spot_map import MAX_SIDE, Spot, cells_of, read_text, text_of, version_of
 from studiogate.domain.staff import Permission
@@ -127,10 +127,6 @@ async def _create_room(
 # The spot map.
 
 
-def _read_spots(name: str, typed: str, _row: Row) -> Sequence[Mapping[str, object]] | Fault:
-    return read_text(name, typed)
-
-
 async def _set_spots(
     connection: Connection, access: Access, room_id: UUID, spots: Sequence[Mapping[str, object]], before: str | None
 ) -> Saved | Refusal:
@@ -142,7 +138,10 @@ async def _map_values(_request: ConsoleRequest, _connection: Connection, room: R
     return {"used": used, "max_side": MAX_SIDE, "max_spots": MAX_SPOTS}
 
 
-SPOTS = (Input("spots", "Spots", "textarea", _read_spots), Input("before", read=optional_text))
+SPOTS = (
+    Input("spots", "Spots", "textarea", lambda name, typed, _row: read_text(name, typed)),
+    Input("before", read=optional_text),
+)
 DRAW = Form("Spot map", "Save the map", template="settings/spot_map.html", values=_map_values)
 ACTIONS = (
     LOCATIONS.new(),

@@ -8,14 +8,22 @@ from uuid import UUID, uuid4
 
 from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values
 from studiogate.console.framework.formats import counted
-from studiogate.console.framework.inputs import YES_NO, Input, Row, input_of, is_yes, optional_text, several
-from studiogate.console.framework.parse import example_amount, read_amount
+from studiogate.console.framework.inputs import (
+    YES_NO,
+    Input,
+    Row,
+    input_of,
+    is_yes,
+    optional_text,
+    required_amount,
+    several,
+)
 from studiogate.console.settings.products import PATH, PRICE_OF_PATH, PRODUCT_OF_PATH, TYPES
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import PRODUCT
 from studiogate.domain.memberships import Interval
 from studiogate.domain.names import slug_of
-from studiogate.domain.refusals import Fault, Refusal
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows import catalog as flows
@@ -40,11 +48,6 @@ async def _options(connection: Connection, access: Access, row: Row) -> Mapping[
 
 async def _with_options(request: ConsoleRequest, connection: Connection, row: Row) -> Values:
     return {"options": await _options(connection, request.access, row)}
-
-
-def _read_amount(name: str, typed: str, row: Row) -> str | Fault:
-    amount = read_amount(typed, row["currency"])
-    return fault(name, f"must be an amount such as {example_amount(row['currency'])}") if amount is None else amount
 
 
 async def _create_product(connection: Connection, access: Access, given: Values) -> UUID | Refusal:
@@ -73,11 +76,9 @@ def _kept(number: int) -> str:
 
 async def _before_replacing(request: ConsoleRequest, connection: Connection, price: Row) -> Values:
     """Return the options of the limits, and how many memberships would keep the price."""
-
-    async def retire(connection: Connection, access: Access) -> int | Refusal:
-        return await flows.retire_price(connection, access, price["id"])
-
-    kept = await staff_flow.previewed(connection, request.access, retire)
+    kept = await staff_flow.previewed(
+        connection, request.access, lambda connection, access: flows.retire_price(connection, access, price["id"])
+    )
     options = await _options(connection, request.access, price)
     return {"kept": 0 if isinstance(kept, Refusal) else kept, "options": options}
 
@@ -105,7 +106,7 @@ KEY = Input(
     attributes={"maxlength": 200, "autocomplete": "off"},
 )
 AMOUNT = Input(
-    "amount", "Amount", read=_read_amount, required=True, attributes={"inputmode": "decimal", "autocomplete": "off"}
+    "amount", "Amount", read=required_amount, required=True, attributes={"inputmode": "decimal", "autocomplete": "off"}
 )
 PRICE_INPUTS = (
     AMOUNT,

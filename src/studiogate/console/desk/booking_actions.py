@@ -1,25 +1,30 @@
-"""Cancel a booking by the policy, without its fee, or for the studio, with a preview; undo that; choose a spot."""
+"""The forms about a booking: cancel it by the policy, without its fee, or for the studio; undo that; choose a spot;
+check in although something stops it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, UndoAction, Values, own_page
 from studiogate.console.framework.formats import day_and_time, money
-from studiogate.console.framework.inputs import Input, Row, optional_text
-from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.inputs import REQUIRED_REASON, Input, Row, optional_id, optional_text
 from studiogate.console.framework.words import WORDS
+from studiogate.console.members import words
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.cancellation import CancellationCause, CancellationType, ReceiptJson
+from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.names import MAX_REASON
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault
 from studiogate.flows.bookings import desk, previews, staff_bookings
 from studiogate.flows.bookings.staff_bookings import Charge
-from studiogate.storage.bookings import staff
+from studiogate.storage import sales_list
+from studiogate.storage.bookings import read, staff
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.sales_list import PurchaseFilters
 
 BOOKING = Subject(
     "booking",
@@ -118,15 +123,38 @@ def _restored(done: Done) -> str:
     return f"{done.row['member']} is booked again.{fee}"
 
 
-def _spot(_name: str, typed: str, _row: Row) -> UUID | None:
-    return as_id(typed)
-
-
 def _charge(name: str, typed: str, _row: Row) -> object:
     """Return what is charged; nothing, if the form has no choice."""
     return Charge(typed or Charge.STUDIO) if typed in ("", *Charge) else fault(name, "must be one of the choices")
 
 
+# What stops a check-in: the missing waiver to sign, open fees to settle; and checking in all the same.
+
+MAX_FEES = 20
+
+
+async def _stops(request: ConsoleRequest, connection: Connection, row: Row) -> Values | Refusal:
+    """Return what is not settled, and the fees that the person may settle."""
+    if (situation := await read.find_class(connection, request.access, row["class_id"])) is None:
+        return NOT_FOUND
+    stops = await staff_bookings.check_in_stops_of(connection, request.access, row["id"], situation)
+    fees = PurchaseFilters(member_id=row["member_id"], open_fees=True)
+    sees_fees = request.may(Permission.SALES)
+    found = await sales_list.list_purchases(connection, request.access, fees, None, MAX_FEES) if sees_fees else None
+    return {
+        "stops": stops,
+        "fees": found.rows if found else [],
+        "can_check_in": row["status"] == BookingStatus.CONFIRMED,
+        "words": words,
+    }
+
+
+async def _check_in(connection: Connection, access: Access, booking_id: UUID, reason: str | None) -> str | Refusal:
+    override = Override(wanted=reason is not None, reason=reason)
+    return await staff_bookings.check_in_anyway(connection, access, booking_id, override)
+
+
+SPOT = Input("spot", read=optional_id)
 ACTIONS = (
     Action(
         BOOKING,
@@ -141,7 +169,20 @@ ACTIONS = (
         undo=_undo,
     ),
     Action(
-        BOOKING, "spot", staff_bookings.choose_spot, "The spot of {member} is changed.", [Input("spot", read=_spot)]
+        BOOKING,
+        "spot",
+        staff_bookings.choose_spot,
+        "The spot of {member} is changed.",
+        [SPOT],
     ),
-    Action(BOOKING, "uncancel", desk.undo_cancellation, _restored, [Input("spot", read=_spot)]),
+    Action(BOOKING, "uncancel", desk.undo_cancellation, _restored, [SPOT]),
+    Action(
+        BOOKING,
+        "check-in",
+        _check_in,
+        "Checked in {member}.",
+        [replace(REQUIRED_REASON, read=optional_text)],
+        Form("Before the check-in", "Check in anyway", template="desk/check_in.html", values=_stops),
+        needs=Permission.ATTENDANCE,
+    ),
 )

@@ -1,1 +1,0 @@
-"""Leads: the board by status, and what staff do with one lead."""
