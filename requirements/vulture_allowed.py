@@ -91,6 +91,13 @@ _.total_requests
 _.waiting_for_100_continue
 _.worker
 
+# Named in data files of the console.
+_.OFFER
+_.PARTNERS
+_.QUALIFIED
+_.UNQUALIFIED
+_.colleagues
+
 # Members of an enum that stand for values which people choose.
 _.MONTH
 
@@ -107,6 +114,8 @@ _.excerpt
 
 # What templates of the console read.
 _.marked_at
+_.icon
+_.payments
 _.terms
 _.ACTORS
 _.key_state

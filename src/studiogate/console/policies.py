@@ -71,24 +71,6 @@ def cost(policy: Policy, facts: Facts) -> str:
     return " and ".join(each for each in parts if each) or "nothing"
 
 
-def _opens(policy: Policy, _facts: Facts) -> str:
-    minutes = policy.booking_opens_minutes_before
-    when = "as soon as a class is in the schedule" if minutes is None else f"{duration(minutes)} before the start"
-    return f"Booking opens {when}."
-
-
-def _closes(policy: Policy, _facts: Facts) -> str:
-    minutes = policy.booking_closes_minutes_before
-    return f"Booking closes {duration(minutes)} before the start." if minutes else "Booking is open until the start."
-
-
-def _window(policy: Policy, facts: Facts) -> str:
-    minutes = policy.cancellation_window_minutes
-    if not minutes:
-        return "Cancelling is on time until the start."
-    return f"Cancelling later than {duration(minutes)} before the start costs {cost(policy, facts)}."
-
-
 def _amount(policy: Policy, facts: Facts) -> str:
     fee = policy.late_fee(facts.currency)
     if policy.late_action in (LateAction.NONE, LateAction.FORFEIT_CREDIT):
@@ -115,24 +97,6 @@ def _promotion(policy: Policy, _facts: Facts) -> str:
     return f"{until}, a free seat is kept for waiting members; then anybody can book it."
 
 
-def _grace(policy: Policy, _facts: Facts) -> str:
-    minutes = policy.promotion_grace_minutes
-    if not minutes:
-        return "A member who got a seat from the waitlist cancels like everybody else."
-    return f"A member who got a seat from the waitlist may cancel for {duration(minutes)} without cost."
-
-
-def _per_day(policy: Policy, _facts: Facts) -> str:
-    most = policy.max_bookings_per_day
-    classes = "any number of classes" if most is None else f"at most {counted(most, 'class', 'classes')}"
-    return f"A member books {classes} a day."
-
-
-def _waits(policy: Policy, _facts: Facts) -> str:
-    most = policy.waitlist_capacity
-    return "Any number of members can wait." if most is None else f"At most {counted(most, 'member')} can wait."
-
-
 def _waiver(policy: Policy, facts: Facts) -> str:
     form = policy.waiver_form_id
     if form is None:
@@ -140,27 +104,36 @@ def _waiver(policy: Policy, facts: Facts) -> str:
     return f"Members book only after they have sent “{facts.forms.get(str(form), 'a form')}”."
 
 
+# What more than the member's own value decides; other sentences are in the data file.
 SAYS: Mapping[str, Says] = {
-    "booking_opens_minutes_before": _opens,
-    "booking_closes_minutes_before": _closes,
-    "max_bookings_per_day": _per_day,
     "waiver_form_id": _waiver,
-    "cancellation_window_minutes": _window,
-    "late_action": lambda policy, facts: f"A late cancellation costs {cost(policy, facts)}.",
     "late_fee_amount": _amount,
-    "late_fee_currency": lambda policy, facts: f"In {policy.late_fee_currency or facts.currency}.",
     "free_late_cancels": _free,
     "free_late_cancels_days": _free,
-    "waitlist_capacity": _waits,
     "promotion_cutoff_minutes": _promotion,
-    "promotion_grace_minutes": _grace,
 }
 ON_OFF = (("true", "Yes"), ("false", "No"))
 
 
+def _written(name: str, sentences: Mapping[str, str]) -> Says:
+    """Return what says the sentence of a member's value, else the one of any other value."""
+
+    def says(policy: Policy, facts: Facts) -> str:
+        value = getattr(policy, name)
+        number = value if isinstance(value, int) else 0
+        return (sentences.get(str(value).lower()) or sentences["other"]).format(
+            time=duration(number),
+            classes=counted(number, "class", "classes"),
+            members=counted(number, "member"),
+            cost=cost(policy, facts),
+            currency=policy.late_fee_currency or facts.currency,
+        )
+
+    return says
+
+
 def _rule(name: str, label: str, kind: str, **words: Any) -> Rule:
-    sentences = words.pop("sentences", {})
-    says = SAYS.get(name, lambda policy, _facts: str(sentences[typed_of(policy, name).value]))
+    says = SAYS.get(name) or _written(name, words.pop("sentences"))
     options = tuple(words.pop("options", dict(ON_OFF)).items()) if kind == "choice" else ()
     return Rule(label, kind, says, options, **words)
 
