@@ -70,7 +70,7 @@ async def test_events_are_found_by_type_resource_and_day(console: Console, studi
 async def test_events_come_a_page_at_a_time(
     console: Console, studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studiogate.console.partners.events.PER_PAGE", 2)
+    monkeypatch.setattr("studiogate.console.partners.webhooks.PER_PAGE", 2)
     for _ in range(3):
         await booked(studio)
     for query in ("", "?type=booking.*"):

@@ -91,33 +91,27 @@ def is_named_by(entry: Entry, words: Words) -> bool:
     return bool(words or entry.group is not Group.ACTION) and all(each.casefold() in text for each in words)
 
 
+def _detail(*parts: str | None) -> str:
+    return " · ".join(filter(None, parts))
+
+
 async def _classes(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
     if not request.may(Permission.SCHEDULE_READ):
         return Found("Classes", ())
     classes = await find_classes(connection, request.access, words, PER_GROUP)
-    hits = [
-        Hit(
-            each.title,
-            " · ".join(filter(None, (day_and_time(each.start_time, each.timezone), each.location, each.instructor))),
-            f"/console/classes/{each.id}",
-        )
-        for each in classes
-    ]
+    hits = []
+    for each in classes:
+        detail = _detail(day_and_time(each.start_time, each.timezone), each.location, each.instructor)
+        hits.append(Hit(each.title, detail, f"/console/classes/{each.id}"))
     return Found("Classes", hits)
 
 
 async def _members(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
     found = await member_search.search(connection, request.access, " ".join(words), MemberFilters(), (None, PER_GROUP))
-    hits = [
-        Hit(
-            each["name"],
-            " · ".join(
-                filter(None, ("similar name" if each["similar"] else "", each["email"], each["phone"], each["product"]))
-            ),
-            f"/console/members/{each['id']}",
-        )
-        for each in found.rows
-    ]
+    hits = []
+    for each in found.rows:
+        detail = _detail("similar name" if each["similar"] else "", each["email"], each["phone"], each["product"])
+        hits.append(Hit(each["name"], detail, f"/console/members/{each['id']}"))
     return Found("Members", hits)
 
 

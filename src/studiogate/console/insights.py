@@ -14,7 +14,7 @@ from studiogate.console.framework.formats import day as day_text
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.parse import Period, as_id, period_of
 from studiogate.console.framework.words import WORDS
-from studiogate.console.sales.lists import known_place, today_of
+from studiogate.console.sales.purchases import known_place, today_of
 from studiogate.domain.fields.schedule import DAY_NAMES
 from studiogate.domain.money import currency_decimals
 from studiogate.domain.staff import Permission

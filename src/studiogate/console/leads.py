@@ -4,22 +4,11 @@ one lead with its notes, and what staff do with it."""
 from collections.abc import Mapping
 from uuid import UUID
 
-from studiogate.console.framework import (
-    Action,
-    ConsoleRequest,
-    Done,
-    Form,
-    Subject,
-    UndoAction,
-    Values,
-    own_page,
-    page,
-    page_of,
-    words,
-)
+from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values, page, page_of, words
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.inputs import Input, Row, input_of
 from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.request import UndoAction, own_page
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.members import MAX_NOTE, NEW_MEMBER
 from studiogate.domain.refusals import Fault
@@ -37,15 +26,7 @@ PER_COLUMN = 15
 PER_PAGE = 50
 MAX_FORMS = 200
 LABELS: Mapping[str, str] = words.WORDS["leads"]
-# Along the pipeline, from left to right; what leads out of it comes last.
-COLUMNS = (
-    LeadStatus.NEW,
-    LeadStatus.CONTACTED,
-    LeadStatus.QUALIFIED,
-    LeadStatus.CONVERTED,
-    LeadStatus.UNQUALIFIED,
-    LeadStatus.LOST,
-)
+COLUMNS = [LeadStatus(each) for each in LABELS]
 SOURCES = {"partner_api": "A partner", "form": "A form"}
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from studiogate.console.framework import ConsoleRequest, cookies, paging
 from studiogate.console.framework.formats import RENEWALS, counted
-from studiogate.console.framework.paging import Row, Rows, rows_of
+from studiogate.console.framework.paging import Row, rows_of
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.entitlement import covers
 from studiogate.domain.memberships import Interval, RecurringPrice, choose_price
@@ -17,6 +17,7 @@ from studiogate.domain.purchases import GIVING_A_MEMBERSHIP
 from studiogate.storage import catalog
 from studiogate.storage.catalog import PriceLimits
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.paging import ListPage
 from studiogate.storage.schedule.day import DayClass
 
 
@@ -40,9 +41,9 @@ def working_place(request: ConsoleRequest) -> UUID | None:
     return known.get(request.cookies.get(cookies.PLACE, "")) or next(iter(known.values()), None)
 
 
-async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayClass | None = None) -> Rows[Offer]:
-    """Return a page of what the person can sell, or only of what is sold where a class takes place and covers it. What
-    is sold there most often comes first, what costs nothing or is for staff only comes last."""
+async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayClass | None = None) -> ListPage:
+    """Return a page of offers: all that the person can sell, or only what is sold where a class takes place and covers
+    it. What is sold there most often comes first, what costs nothing or is for staff only comes last."""
     location_id = None if class_ is None else class_.location_id
     access: Access = request.access if location_id is None else request.access.within([location_id])
     found = rows_of(await catalog.list_products(connection, access, paging.page_of(request), True))
@@ -68,7 +69,7 @@ async def on_sale(connection: Connection, request: ConsoleRequest, class_: DayCl
     ]
     staff_only = {each["id"] for each in found.rows if not each["client_visible"]}
     last = [each for each in offers if not Decimal(each.amount) or each.value.partition(":")[0] in staff_only]
-    return Rows([each for each in offers if each not in last] + last, found.next)
+    return ListPage([each for each in offers if each not in last] + last, found.next)
 
 
 def _terms(product: Row, interval: str | None) -> str:

@@ -3,33 +3,30 @@
 from collections.abc import Sequence
 
 from studiogate.console import audit, home, insights, leads, staff
-from studiogate.console.account import links, profile, sign_in
-from studiogate.console.desk import booking, booking_actions, class_page, live, today, waiver, walk_in
-from studiogate.console.forms import builder, submissions
-from studiogate.console.forms import lists as form_lists
-from studiogate.console.forms import pages as form_pages
+from studiogate.console.account import profile, sign_in
+from studiogate.console.desk import booking, booking_actions, live, today, walk_in
+from studiogate.console.forms import builder, pages, submissions
 from studiogate.console.framework.page import ROUTES, Route
-from studiogate.console.members import actions, book, downloads, forms, lists, merge
+from studiogate.console.members import actions, book, forms, lists, merge
 from studiogate.console.members import profile as member_profile
-from studiogate.console.partners import events, requests, webhooks
 from studiogate.console.partners import keys as partner_keys
-from studiogate.console.sales import lists as sales_lists
-from studiogate.console.sales import payments, sums
-from studiogate.console.schedule import change_class, class_pages, closure_pages, copy_pages, series_pages, week
-from studiogate.console.set_up import first_studio, imports, steps
-from studiogate.console.settings import kinds, mails, offer, places, product_actions, products, rules
+from studiogate.console.partners import requests, webhooks
+from studiogate.console.sales import purchases, sums
+from studiogate.console.schedule import change_class, class_pages, closure_pages, series_pages, week
+from studiogate.console.set_up import imports, steps
+from studiogate.console.settings import kinds, mails, offer, product_actions, products, rules
 from studiogate.console.settings import studio as settings_studio
 
 SCREENS = (
-    home, sign_in, links, sign_in, profile, first_studio, steps, imports,
+    home, sign_in, profile, steps, imports,
     staff, audit, settings_studio, rules, mails,
-    week, class_pages, change_class, copy_pages, series_pages, closure_pages,
+    week, class_pages, change_class, series_pages, closure_pages,
     leads, sums, insights,
-    lists, member_profile, actions, book, forms, downloads, merge, sales_lists, payments,
-    form_lists, form_pages, builder, submissions,
-    today, booking, booking_actions, walk_in, waiver, class_page, live,
-    partner_keys, requests, events, webhooks,
-    kinds, places, offer, products, product_actions,
+    lists, member_profile, actions, book, forms, merge, purchases,
+    pages, builder, submissions,
+    today, booking, booking_actions, walk_in, live,
+    partner_keys, requests, webhooks,
+    kinds, offer, products, product_actions,
 )  # fmt: skip
 
 

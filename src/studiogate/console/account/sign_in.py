@@ -1,30 +1,22 @@
 """Sign in with email and password, and sign out. Sign in again, or type the password again, and send the form that had
-to wait."""
+to wait. One-time links: an invitation, a new password, a sign-in."""
 
 import json
 from typing import Any
 
-from studiogate.console.framework import (
-    Audience,
-    ConsoleRequest,
-    Values,
-    action,
-    cookies,
-    is_own_path,
-    own_page,
-    page,
-    refusals,
-    shown,
-    status_of,
-)
+from studiogate.console.framework import Audience, ConsoleRequest, Values, about, action, cookies, page, refusals
 from studiogate.console.framework.checks import origin_of, person_of_token
 from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.refusals import shown, status_of
+from studiogate.console.framework.request import ORIGIN_ONLY, is_own_path, own_page
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff.tokens import token_hash
+from studiogate.domain.staff.tokens import Purpose, token_hash
 from studiogate.flows.staff import passwords, sessions
 from studiogate.flows.staff import sign_in as flow
-from studiogate.flows.staff.sessions import Started, Visit
+from studiogate.flows.staff.passwords import Acceptance
+from studiogate.flows.staff.sessions import Started, Visit, open_link
 from studiogate.flows.staff.sign_in import Credentials
+from studiogate.storage.accounts.links import StoredLink
 from studiogate.storage.console import read_mark
 from studiogate.storage.db.pool import Record
 from studiogate.web.response import Answer, Header
@@ -113,8 +105,8 @@ async def ask(request: ConsoleRequest) -> Answer:
     refusal = await passwords.request_reset(visit_of(request), request.form.get("email", ""))
     if refusal is None:
         return request.render(FORGOTTEN, asked=True, mark=await mark_of(request))
-    values: Values = {"asked": False, "refusal": shown(refusal, request.form), "mark": await mark_of(request)}
-    return request.render(FORGOTTEN, status=status_of(refusal), **values)
+    why, mark = shown(refusal, request.form), await mark_of(request)
+    return request.render(FORGOTTEN, status=status_of(refusal), asked=False, refusal=why, mark=mark)
 
 
 OTHER_OWNER = "You are signed in. The waiting form was typed by somebody else or for another studio: it was not sent."
@@ -171,3 +163,55 @@ def _resume(request: ConsoleRequest, *headers: Header) -> Answer:
     else:
         answer = request.render("account/send_kept.html", target=target, fields=fields, question="")
     return answer._replace(headers=(*answer.headers, *headers))
+
+
+# One-time links. Opening the page uses nothing up: mail scanners open links too.
+
+TEMPLATES = {
+    Purpose.INVITATION: "account/invitation.html",
+    Purpose.RESET: "account/new_password.html",
+    Purpose.SIGN_IN: "account/link.html",
+}
+
+
+async def _link(request: ConsoleRequest) -> StoredLink | Answer:
+    async with request.database.connection() as connection:
+        link = await open_link(connection, request.params["token"], *Purpose)
+    return refused_signed_out(request, link) if isinstance(link, Refusal) else link
+
+
+@page("/link/{token}", Audience.ANYBODY)
+@about(_link)
+async def show_link(request: ConsoleRequest, link: StoredLink) -> Answer:
+    return _link_page(request, link)
+
+
+@action("/link/{token}", Audience.ANYBODY)
+@about(_link)
+async def use_link(request: ConsoleRequest, link: StoredLink) -> Answer:
+    outcome = await _use(request, link)
+    if isinstance(outcome, Started):
+        return with_session(request, outcome, HOME)
+    if outcome is None:
+        return request.redirect("/console/sign-in?reset=done")
+    if outcome.code is Code.LINK_EXPIRED:
+        return refused_signed_out(request, outcome)
+    asks = outcome.code in (Code.SECOND_FACTOR_REQUIRED, Code.SIGN_IN_FAILED)
+    request.typed = request.form
+    return _link_page(request, link, status=status_of(outcome), ask_code=asks, refusal=shown(outcome, request.form))
+
+
+async def _use(request: ConsoleRequest, link: StoredLink) -> Started | Refusal | None:
+    visit, token, form = visit_of(request), request.params["token"], request.form
+    if link.purpose is Purpose.INVITATION:
+        given = Acceptance(form.get("name", ""), form.get("password", ""))
+        return await passwords.accept_invitation(visit, token, given)
+    if link.purpose is Purpose.RESET:
+        return await passwords.reset_password(visit, token, form.get("password", ""))
+    return await flow.sign_in_by_link(visit, token, form.get("code", "").strip() or None)
+
+
+def _link_page(request: ConsoleRequest, link: StoredLink, *, status: int = 200, **values: Any) -> Answer:
+    answer = request.render(TEMPLATES[link.purpose], status=status, **{"ask_code": False, **values})
+    # The address contains the secret: it must not be sent to other sites as the referrer.
+    return answer._replace(headers=(*answer.headers, ORIGIN_ONLY))

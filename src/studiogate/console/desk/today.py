@@ -1,4 +1,5 @@
-"""Today: the classes of a day by part of the day, and the roster of one of them beside."""
+"""Today: the classes of a day by part of the day, and the roster of one of them beside. Class: everything of one class;
+what a manager changes about it is done by the forms of the schedule."""
 
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
@@ -8,14 +9,17 @@ from zoneinfo import ZoneInfo
 from studiogate import clock
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.desk.views import ALL, Place
-from studiogate.console.framework import ConsoleRequest, page
+from studiogate.console.desk.views import ALL, ClassCard, Place
+from studiogate.console.framework import ConsoleRequest, about, page
 from studiogate.console.framework.formats import local
 from studiogate.console.framework.parse import as_id, near_date
+from studiogate.console.schedule.class_pages import options_of
 from studiogate.console.set_up.steps import open_checklist
 from studiogate.domain.instants import local_day_bounds
 from studiogate.domain.staff import Permission
 from studiogate.storage import events
+from studiogate.storage.bookings import roster as roster_rows
+from studiogate.storage.schedule import classes, week
 from studiogate.storage.schedule import day as storage
 from studiogate.storage.schedule.day import MAX_CLASSES, DayClass
 from studiogate.web.response import Answer
@@ -91,3 +95,61 @@ async def today(request: ConsoleRequest) -> Answer:
         views=views,
         set_up=await open_checklist(request),
     )
+
+
+# Class.
+
+
+@page("/classes/{class_id}", Permission.SCHEDULE_READ)
+async def show(request: ConsoleRequest) -> Answer:
+    async with request.database.connection() as connection:
+        sequence = await events.head(connection, request.access)
+        card = await panels.find_card(connection, request, request.param_id("class_id"))
+        if card is None:
+            return request.not_found()
+        class_, access, options = card.class_, request.access, None
+        panel = await panels.read_panel(connection, request, card)
+        spots = await storage.spots_of_class(connection, access, class_.id) if class_.spot_selection_mode else []
+        found = await classes.read_class(connection, access, class_.id)
+        if found is not None and not found.is_cancelled and request.may(Permission.SCHEDULE):
+            options = options_of(await week.read_choices(connection, access, found.row["location_id"]), found.row)
+    start, policy = class_.start_time, panel.policy
+    return request.render(
+        "desk/class.html",
+        sequence=sequence,
+        panel=panel,
+        class_=class_,
+        found=found,
+        options=options,
+        views=views,
+        map=views.spot_map(spots, [row.seat for row in panel.rows]) if spots else None,
+        opens_at=policy.booking_opens_at(start),
+        closes_at=policy.booking_closes_at(start),
+        cutoff_at=policy.cancellation_cutoff_at(start),
+        promotion_at=policy.promotion_cutoff_at(start),
+    )
+
+
+@page("/classes/{class_id}/spots/{spot_id}", Permission.BOOKINGS)
+@about(panels.card_of_path)
+async def spot(request: ConsoleRequest, card: ClassCard) -> Answer:
+    """Show to whom a free spot can be given: those without a spot first."""
+    class_, wanted = card.class_, request.param_id("spot_id")
+    async with request.database.connection() as connection:
+        free = await storage.free_spots(connection, request.access, class_.id) if class_.spot_selection_mode else []
+        seats = await roster_rows.seats_of_class(connection, request.access, class_.id, class_.start_time)
+    found = next((each for each in free if each.id == wanted), None)
+    if found is None:
+        return request.not_found()
+    people = sorted(seats, key=lambda seat: (seat.spot is not None, seat.person.name.lower()))
+    return request.render("desk/spot.html", spot=found, seats=people, class_=class_)
+
+
+@page("/classes/{class_id}/roster", Permission.ATTENDANCE)
+@about(panels.card_of_path)
+async def roster(request: ConsoleRequest, card: ClassCard) -> Answer:
+    if not panels.sees_people(request, card.class_):
+        return request.not_found()
+    async with request.database.connection() as connection:
+        panel = await panels.read_panel(connection, request, card)
+    return request.render("desk/roster.html", panel=panel, class_=card.class_, views=views)

@@ -9,22 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from studiogate import clock
-from studiogate.console.answers import FieldGiven, place_of
+from studiogate.console.answers import place_of
 from studiogate.console.forms import words as form_words
 from studiogate.console.forms.pages import FORM, address
-from studiogate.console.framework import (
-    WITH_FRAMES,
-    ConsoleRequest,
-    Values,
-    about,
-    action,
-    page,
-    show_about,
-    shown,
-    status_of,
-)
+from studiogate.console.framework import ConsoleRequest, Values, about, action, page, show_about, shown, status_of
 from studiogate.console.framework.formats import clock_time
 from studiogate.console.framework.inputs import Row, whole_number
+from studiogate.console.framework.templating import WITH_FRAMES
 from studiogate.domain.form_body import read_form
 from studiogate.domain.forms import definition
 from studiogate.domain.forms.canonical import fields_without_defaults
@@ -123,17 +114,9 @@ async def publish(request: ConsoleRequest, form: Row) -> Answer:
     seen = -1 if isinstance(revision, Fault) else revision
     done = await request.run(flows.publish_draft, form["id"], seen)
     if isinstance(done, Refusal):
-        content = await _draft_content(request, form)
-        faults = [Fault((), each.type, _sentence(each, content)) for each in done.faults]
+        draft = await request.read(storage.read, form["id"])
+        found = form_words.shown_faults(done.faults, form if draft is None else draft.content)
+        named = zip(done.faults, found, strict=True)
+        faults = [Fault((), fault.type, f"{each.where}: {each.text}") for fault, each in named]
         return request.refused(replace(done, faults=faults), address(form["id"], "edit"))
     return request.go_to(address(form["id"]), f"Published version {done['version']} of {done['title']}.")
-
-
-async def _draft_content(request: ConsoleRequest, form: Row) -> FieldGiven:
-    draft = await request.read(storage.read, form["id"])
-    return form if draft is None else draft.content
-
-
-def _sentence(fault: Fault, content: FieldGiven) -> str:
-    (found,) = form_words.shown_faults([fault], content)
-    return f"{found.where}: {found.text}"

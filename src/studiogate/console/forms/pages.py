@@ -1,19 +1,22 @@
-"""The page of a form: its questions and versions in words, its links, and what changes its status."""
+"""The lists of the screen Forms, forms and the inbox of submissions, whose filters are in the address; and the page of
+a form: its questions and versions in words, its links, and what changes its status."""
 
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 from uuid import UUID
 
 import segno
 from markupsafe import Markup, escape
 
 from studiogate.console.forms import words as form_words
-from studiogate.console.forms.lists import PATH
-from studiogate.console.framework import Action, ConsoleRequest, Form, Subject, Values, action, page_of, show_about
+from studiogate.console.framework import Action, ConsoleRequest, Form, Subject, Values, action, page, page_of
+from studiogate.console.framework.actions import show_about
+from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.inputs import Input, Row
-from studiogate.console.framework.parse import read_instant
+from studiogate.console.framework.parse import Days, as_id, read_instant
 from studiogate.console.members import words
 from studiogate.domain.access import Access
-from studiogate.domain.forms.states import FormStatus
+from studiogate.domain.forms.states import FormStatus, SubmissionStatus
 from studiogate.domain.names import MAX_NAME
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
@@ -22,10 +25,87 @@ from studiogate.flows.forms import staff as flows
 from studiogate.storage import member_search
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import inbox as storage
-from studiogate.storage.forms.inbox import FormRow
+from studiogate.storage.forms.inbox import MAX_WAITING, FormRow, SubmissionFilters
 from studiogate.storage.member_list import MemberFilters
 from studiogate.web.public_address import known_address
 from studiogate.web.response import Answer
+
+PATH = "/console/forms"
+INBOX = f"{PATH}/inbox"
+PAGE = 50
+MAX_TITLES = 200
+
+
+@page("/forms", Permission.SUBMISSIONS)
+async def forms(request: ConsoleRequest) -> Answer:
+    asked, after = request.query.get("status"), as_id(request.query.get("after"))
+    is_builder = request.may(Permission.FORMS)
+    statuses = [each for each in FormStatus if is_builder or each is not FormStatus.DRAFT]
+    status = asked if asked in statuses else None
+    async with request.database.connection() as connection:
+        found = await storage.list_forms(connection, request.access, status, after, PAGE, drafts=is_builder)
+        waiting = await storage.count_waiting(connection, request.access)
+    chosen = [("", "All"), *((each.value, each.value.capitalize()) for each in statuses)]
+    return request.render(
+        "forms/list.html",
+        section="forms",
+        rows=found.rows,
+        next_href=found.next and with_query(PATH, status=status, after=found.next),
+        chosen=status,
+        statuses=[(name, label, with_query(PATH, status=name)) for name, label in chosen],
+        **_shared(waiting),
+    )
+
+
+def _shared(waiting: int) -> FormRow:
+    shown = f"{waiting}+" if waiting == MAX_WAITING else str(waiting)
+    return {"waiting": shown if waiting else "", "words": words, "form_words": form_words, "storage": storage}
+
+
+class Wanted(NamedTuple):
+    """The filters of the inbox, and the same as they are in its address."""
+
+    filters: SubmissionFilters
+    given: dict[str, object]
+
+
+def wanted_of(request: ConsoleRequest) -> Wanted:
+    """Read the filters of the address, or of the form that exports what it shows. The inbox begins with what waits for
+    a decision."""
+    sent = request.form if request.http.method == "POST" else request.query
+    asked = sent.get("status", SubmissionStatus.PENDING.value)
+    status = SubmissionStatus(asked) if asked in set(SubmissionStatus) else None
+    form_id, days = as_id(sent.get("form")), Days.of(sent)
+    given: dict[str, object] = {"form": form_id, "status": asked if status else "all", **days.query}
+    return Wanted(SubmissionFilters(form_id, status, *days.between(request.frame.timezone)), given)
+
+
+@page("/forms/inbox", Permission.SUBMISSIONS)
+async def inbox(request: ConsoleRequest) -> Answer:
+    wanted, after = wanted_of(request), as_id(request.query.get("after"))
+    async with request.database.connection() as connection:
+        found = await storage.list_submissions(connection, request.access, wanted.filters, after, PAGE)
+        waiting = await storage.count_waiting(connection, request.access)
+        titles = await storage.form_titles(connection, request.access, MAX_TITLES)
+    given = wanted.given
+    statuses = [
+        (each.value, words.SUBMISSION[each][0].capitalize(), with_query(INBOX, **{**given, "status": each.value}))
+        for each in SubmissionStatus
+    ]
+    return request.render(
+        "forms/inbox.html",
+        section="inbox",
+        rows=found.rows,
+        next_href=found.next and with_query(INBOX, **given, after=found.next),
+        given=given,
+        statuses=[*statuses, ("all", "All", with_query(INBOX, **{**given, "status": "all"}))],
+        titles=[(each["id"], each["title"]) for each in titles],
+        here=with_query(INBOX, **given, after=after),
+        **_shared(waiting),
+    )
+
+
+# The page of a form.
 
 MAX_VERSIONS = 50
 FOUND = 10
@@ -83,10 +163,6 @@ async def show(request: ConsoleRequest, connection: Connection, form: Row) -> Va
     }
 
 
-def page_address(request: ConsoleRequest, form: Row) -> str:
-    return f"{known_address(request.runtime.settings)}/f/{form['studio_slug']}/{form['slug']}"
-
-
 @page_of(FORM, "/forms/{form_id}/links", Permission.SUBMISSIONS, LINKS)
 async def links(request: ConsoleRequest, connection: Connection, form: Row) -> Values:
     """Show the address of the form's page as text and as a QR code, and find a member to whom it is sent."""
@@ -94,8 +170,9 @@ async def links(request: ConsoleRequest, connection: Connection, form: Row) -> V
     if text and request.may(Permission.MEMBERS):
         place = (request.form.get("after"), FOUND)
         found = await member_search.search(connection, request.access, text, MemberFilters(), place)
-    url, origin = page_address(request, form), known_address(request.runtime.settings)
     name, title = f"{form['studio_slug']}/{form['slug']}", escape(form["title"])
+    origin = known_address(request.runtime.settings)
+    url = f"{origin}/f/{name}"
     code = segno.make_qr(url, error="m")
     # Numbers only.
     drawn = Markup(code.svg_inline(border=2, light="#fff", svgclass="qr-code", lineclass=None, omitsize=True))  # noqa: S704 # nosec B704

@@ -6,28 +6,16 @@ from functools import partial
 from uuid import UUID
 
 from studiogate.console.answers import label_of, shown_answers
-from studiogate.console.forms.lists import INBOX, wanted_of
-from studiogate.console.forms.pages import read
-from studiogate.console.framework import (
-    Action,
-    ConsoleRequest,
-    Done,
-    Form,
-    Subject,
-    UndoAction,
-    Values,
-    about,
-    action,
-    own_page,
-    page_of,
-)
+from studiogate.console.forms.pages import INBOX, read, wanted_of
+from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values, about, action, page_of
 from studiogate.console.framework.downloads import ListedRows, csv_of_list
 from studiogate.console.framework.formats import local, with_query
 from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import read_instant
+from studiogate.console.framework.request import UndoAction, own_page
 from studiogate.console.members import words
 from studiogate.console.members.actions import PROFILE, resolution_of
-from studiogate.console.members.downloads import sent_file
+from studiogate.console.members.forms import sent_file
 from studiogate.console.members.profile import address as member_address
 from studiogate.domain.access import Access
 from studiogate.domain.forms.definition import FieldType

@@ -57,15 +57,12 @@ class ShownField(NamedTuple):
 
 def shown_fields(fields: Sequence[FieldGiven]) -> list[ShownField]:
     by_key = {str(each.get("key")): each for each in fields}
-    return [
-        ShownField(label_of(each), type_of(each), _details(each), rule_of(each, by_key), _is_heading(each))
-        for each in fields
-        if isinstance(each, Mapping)
-    ]
-
-
-def _is_heading(field: FieldGiven) -> bool:
-    return field.get("type") == FieldType.SECTION_BREAK
+    shown = []
+    for each in fields:
+        if isinstance(each, Mapping):
+            is_heading = each.get("type") == FieldType.SECTION_BREAK
+            shown.append(ShownField(label_of(each), type_of(each), _details(each), rule_of(each, by_key), is_heading))
+    return shown
 
 
 def type_of(field: FieldGiven) -> str:

@@ -1,29 +1,22 @@
 """Choices that come a page at a time: the page's cursor is in the address, and in the form that was on the page."""
 
 import json
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
 from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.storage.paging import ListPage
 
 AFTER = "after"
 PER_PAGE = 50
 Row = dict[str, Any]
-AnyRow = TypeVar("AnyRow")
 
 
-class Rows(NamedTuple, Generic[AnyRow]):
-    """A page of rows; ``next`` is the cursor of the next page."""
-
-    rows: list[AnyRow]
-    next: str | None
-
-
-def rows_of(found: Page | Refusal) -> Rows[Row]:
+def rows_of(found: Page | Refusal) -> ListPage:
     """Return the rows of a page; none if its cursor was not one of ours."""
-    return Rows([], None) if isinstance(found, Refusal) else Rows(json.loads(f"[{found.rows}]"), found.next_cursor)
+    return ListPage([]) if isinstance(found, Refusal) else ListPage(json.loads(f"[{found.rows}]"), found.next_cursor)
 
 
 def cursor_of(request: ConsoleRequest) -> str | None:

@@ -6,18 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from studiogate.console import offers
-from studiogate.console.framework import (
-    Action,
-    ConsoleRequest,
-    Done,
-    Form,
-    Resolution,
-    Subject,
-    UndoAction,
-    Values,
-    own_page,
-    paging,
-)
+from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Resolution, Subject, Values, paging
 from studiogate.console.framework.formats import counted, money, with_query
 from studiogate.console.framework.inputs import (
     REASON,
@@ -32,6 +21,7 @@ from studiogate.console.framework.inputs import (
     whole_number,
 )
 from studiogate.console.framework.parse import as_id
+from studiogate.console.framework.request import UndoAction, own_page
 from studiogate.console.members import words
 from studiogate.console.members.profile import MEMBER, PATH, address
 from studiogate.domain.access import Access

@@ -1,10 +1,16 @@
-"""The forms that a member has sent, their answers, what was agreed to, and links that open a form for the member."""
+"""The forms that a member has sent, their answers and files, what was agreed to, and links that open a form for
+the member.
+
+Visitors upload what they like, so a file is always an attachment with a type that no browser runs. The audit log names
+who took one, so taking it is an action with a form: browsers fetch links in advance, and other sites can name them.
+"""
 
 from collections.abc import Sequence
 from uuid import UUID
 
 from studiogate.console.answers import FieldGiven, label_of, shown_answers
 from studiogate.console.framework import ConsoleRequest, Values, action, page_of, paging, show_about
+from studiogate.console.framework.downloads import attachment
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import as_id, read_instant
@@ -18,9 +24,11 @@ from studiogate.flows.forms import staff as flows
 from studiogate.storage import member_profile as storage
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import save as forms
+from studiogate.storage.forms import uploads
 from studiogate.storage.forms.hosted import FormLinkFacts
+from studiogate.storage.upload_store import in_thread
 from studiogate.web.public_address import known_address
-from studiogate.web.response import Answer
+from studiogate.web.response import Answer, Header, OpenFile
 
 LINK_TEMPLATE = "members/form_link.html"
 NO_MAIL = Fault((), INVALID, "This service sends no mail. Make a link and hand it over.")
@@ -98,3 +106,34 @@ def link_address(request: ConsoleRequest, facts: FormLinkFacts, form_id: UUID, m
     secret = open_link_secret(request.runtime.sealer, facts.studio_id, facts.link_secret)
     token = sign(secret, form_id, Link(member_id, facts.now + LINK_LIFE))
     return known_address(request.runtime.settings) + link_path(facts.studio_slug, facts.form_slug, token)
+
+
+# Files.
+
+BINARY: Header = (b"content-type", b"application/octet-stream")
+
+
+@action("/members/{member_id}/forms/{submission_id}/files/{upload_id}", Permission.SUBMISSIONS)
+async def file(request: ConsoleRequest) -> Answer:
+    """Send a file of a submission of the member; the audit log says who took it."""
+    member_id, submission_id = request.param_id("member_id"), request.param_id("submission_id")
+    submission = await request.read(storage.read_submission, member_id, submission_id)
+    if submission is None:
+        return request.not_found()
+    return await sent_file(request, submission["form_id"], submission_id, address(member_id, "forms"))
+
+
+async def sent_file(request: ConsoleRequest, form_id: UUID, submission_id: UUID, back: str) -> Answer:
+    """Send the file of a submission that the path names; ``back`` is the page that has its button."""
+    ids = (str(form_id), str(submission_id), str(request.param_id("upload_id")))
+    stored = await request.read(uploads.find_file, *ids)
+    if stored is None:
+        return request.not_found()
+    taken = await request.run(flows.files, submission_id)
+    if isinstance(taken, Refusal):
+        return request.refused(taken, back)
+    reading = (request.access.studio_id, stored.stored_name, stored.place)
+    opened = await in_thread(request.runtime.uploads.open_or_refuse, *reading)
+    if isinstance(opened, Refusal):
+        return request.error(opened)
+    return attachment(OpenFile(opened.stream, stored.size), BINARY, stored.filename)

@@ -94,11 +94,8 @@ class Figure(NamedTuple):
 def figures(hours: list[Row]) -> list[Figure]:
     by_hour = {min(HOURS - 1, max(0, each["hours_ago"])): each for each in hours}
 
-    def course(name: str) -> list[float]:
-        return [float(by_hour[hour][name]) if hour in by_hour else 0.0 for hour in reversed(range(HOURS))]
-
     def figure(label: str, name: str, look: str) -> Figure:
-        values = course(name)
+        values = [float(by_hour[hour][name]) if hour in by_hour else 0.0 for hour in reversed(range(HOURS))]
         value = f"{max(values):,.0f} ms" if name == "slowest" else f"{sum(values):,.0f}"
         return Figure(label, value, line_of(values), look)
 

@@ -11,7 +11,7 @@ from studiogate.console.framework.formats import day as day_text
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.parse import Period, period_of, read_date
 from studiogate.console.members import words
-from studiogate.console.sales.lists import PATH, known_place, today_of
+from studiogate.console.sales.purchases import PATH, known_place, today_of
 from studiogate.domain.fields.catalog import PaidBy
 from studiogate.domain.money import money_text
 from studiogate.domain.staff import Permission

@@ -83,12 +83,8 @@ async def change_class(request: ConsoleRequest, found: ClassDetails) -> Answer:
 
 def _way_back(found: ClassDetails, fields: Mapping[str, str]) -> str:
     """Return the form with what was typed; a cancelled class has no form."""
-    own = found.row["id"]
-    return (
-        class_pages.class_path(own)
-        if found.is_cancelled
-        else class_pages.with_fields(class_pages.class_path(own, "/edit"), fields)
-    )
+    path = class_pages.class_path(found.row["id"])
+    return path if found.is_cancelled else class_pages.with_fields(f"{path}/edit", fields)
 
 
 async def _ask(

@@ -1,21 +1,26 @@
-"""One class of the week: what it is, what can be done with it, and the form of a new one."""
+"""One class of the week: what it is, what can be done with it, the form of a new one. A week copied to another."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate import clock
 from studiogate.console.framework import ConsoleRequest, about, action, page
-from studiogate.console.framework.formats import with_query, zone
-from studiogate.console.framework.parse import read_date
+from studiogate.console.framework.formats import counted, with_query, zone
+from studiogate.console.framework.parse import DATES, NO_DATE, read_date
+from studiogate.console.framework.words import WORDS
 from studiogate.console.schedule import class_form
 from studiogate.console.schedule.confirm import Question, arranged, ask, conflict_texts, done
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.schedule import classes as flow
+from studiogate.flows.schedule import copy_week as copying
+from studiogate.flows.schedule.copy_week import WeekCopy
 from studiogate.flows.schedule.rows import Given, Saved
 from studiogate.storage.schedule import classes, week
 from studiogate.storage.schedule.classes import ClassDetails
@@ -155,3 +160,44 @@ async def _completed(request: ConsoleRequest, week: Week, form: class_form.Class
     if values.get("capacity") is None:
         values["capacity"] = seats.get(values.get("room_id") or "")
     return values
+
+
+# Copy a week: choose the other week, see what would be created and skipped, copy.
+
+REASONS: Mapping[str, str] = WORDS["skipped"]
+
+
+@page("/schedule/copy", Permission.SCHEDULE)
+@about(week_of_address)
+async def preview_copy(request: ConsoleRequest, week: Week) -> Answer:
+    """Show which classes of a week would be created in another one, and which are skipped."""
+    target = read_date(request.query.get("target")) or week.days.first + timedelta(weeks=1)
+    wanted = WeekCopy(week.place.id, week.days.first, target)
+    planned = await request.read(copying.preview, wanted)
+    copies = () if isinstance(planned, Refusal) else planned.copies
+    problem = planned.message if isinstance(planned, Refusal) else None
+    if isinstance(planned, Refusal) and planned.code is Code.VALIDATION_ERROR:
+        problem = "Choose another week."
+    return request.render(
+        "schedule/copy.html",
+        week=week,
+        target=week_of(target).first,
+        copies=copies,
+        created=sum(each.skipped is None for each in copies),
+        reasons=REASONS,
+        problem=problem,
+        dates=DATES,
+    )
+
+
+@action("/schedule/copy", Permission.SCHEDULE)
+@about(week_of_form)
+async def copy_week(request: ConsoleRequest, week: Week) -> Answer:
+    target = read_date(request.form.get("target"))
+    back = with_query(f"{PATH}/copy", location=week.place.id, week=week.days.first)
+    if target is None:
+        return request.refused(refused(fault("target", NO_DATE)), back)
+    copied = await request.run(copying.copy_week, WeekCopy(week.place.id, week.days.first, target))
+    if isinstance(copied, Refusal):
+        return request.refused(copied, back)
+    return done(request, week.href(week=str(target)), f"{counted(len(copied.created), 'class', 'classes')} copied.")

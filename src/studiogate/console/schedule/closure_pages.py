@@ -3,20 +3,10 @@
 from datetime import date, timedelta
 
 from studiogate import clock
-from studiogate.console.framework import (
-    Action,
-    ConsoleRequest,
-    Done,
-    Form,
-    Subject,
-    UndoAction,
-    Values,
-    about,
-    action,
-    page,
-)
+from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values, about, action, page
 from studiogate.console.framework.formats import counted, full_date, with_query
 from studiogate.console.framework.inputs import Row
+from studiogate.console.framework.request import UndoAction
 from studiogate.console.schedule.class_pages import with_fields
 from studiogate.console.schedule.confirm import Question, ask, done, off_waitlist
 from studiogate.console.schedule.week import PATH, Week, week_of_address, week_of_form

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from uuid import UUID
 
-from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values, page, paging
+from studiogate.console.framework import Action, ConsoleRequest, Form, Subject, Values, page, paging
 from studiogate.console.framework.formats import with_query
 from studiogate.console.framework.inputs import Input, Row
 from studiogate.console.framework.page import Handler
@@ -49,14 +49,11 @@ class Kind:
         return f"/console{self.path}/{row_id}"
 
     def subject(self) -> Subject:
-        async def read(connection: Connection, access: Access, row_id: UUID) -> Row | None:
-            return await rows.read_row(connection, access, self.name, row_id)
-
         return Subject(
             self.name,
             f"{self.path}/{{{self.name}_id}}",
             Permission.SCHEDULE,
-            self.read or read,
+            self.read or (lambda connection, access, row_id: rows.read_row(connection, access, self.name, row_id)),
             lambda row: self.address(row["id"]),
             lambda row: str(row["name"]),
             {"kind": self},
@@ -64,15 +61,10 @@ class Kind:
 
     def new(self) -> Action:
         """Return the action that creates a row; the inputs that are left empty have the defaults of their fields."""
-
-        async def create(connection: Connection, access: Access, given: Values) -> Saved | Refusal:
-            found: Saved | Refusal = await self.flow.create(connection, access, Given(given))
-            return found
-
         return Action(
             Subject(self.name, self.path, Permission.SCHEDULE, None, lambda _row: f"/console{self.path}"),
             "new",
-            create,
+            lambda connection, access, given: self.flow.create(connection, access, Given(given)),
             lambda done: saved_text(f"Created {done.given['name']}.", done.result),
             self.inputs,
             Form(f"New {self.word}", "Create", template=self.template, values=self.options),
@@ -85,16 +77,12 @@ class Kind:
             found: Saved | Refusal = await self.flow.change(connection, access, row_id, Given(given))
             return found
 
-        async def activate(connection: Connection, access: Access, row_id: UUID) -> Saved | Refusal:
-            return await change(connection, access, row_id, {"active": True})
-
-        async def uses(request: ConsoleRequest, connection: Connection, row: Row) -> Values:
-            return await self._uses(request, connection, row["id"])
-
         edit = Form(f"Change the {self.word}", "Save", template=self.template, values=self.options)
-        end = Form(f"Deactivate the {self.word}", "Deactivate", ABOUT, "danger", "settings/deactivate.html", uses)
+        end = Form(f"Deactivate the {self.word}", "Deactivate", ABOUT, "danger", "settings/deactivate.html", self._uses)
         return (
-            Action(subject, "change", change, _changed, self.inputs, edit, edits=True),
+            Action(
+                subject, "change", change, lambda done: saved_text("Saved.", done.result), self.inputs, edit, edits=True
+            ),
             Action(
                 subject,
                 "deactivate",
@@ -108,16 +96,16 @@ class Kind:
             Action(
                 subject,
                 "activate",
-                activate,
+                lambda connection, access, row_id: change(connection, access, row_id, {"active": True}),
                 "{name} is in use again.",
                 is_offered=lambda row: not row["active"],
                 undo="deactivate",
             ),
         )
 
-    async def _uses(self, request: ConsoleRequest, connection: Connection, row_id: UUID) -> Values:
+    async def _uses(self, request: ConsoleRequest, connection: Connection, row: Row) -> Values:
         """Return what uses a row: the numbers that the flow counts, and the first of them by name."""
-        access, subject = request.access, AuditSubject(self.name, row_id)
+        access, subject = request.access, AuditSubject(self.name, row["id"])
         ids = await storage.next_classes(connection, access, subject, NAMED)
         return {
             "class_count": await rows.count_classes(connection, access, *subject),
@@ -148,10 +136,6 @@ class Kind:
             )
 
         return show
-
-
-def _changed(done: Done) -> str:
-    return saved_text("Saved.", done.result)
 
 
 def saved_text(text: str, saved: Saved) -> str:

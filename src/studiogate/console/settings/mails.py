@@ -4,10 +4,11 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from studiogate import clock
 from studiogate.console.framework import ConsoleRequest, UndoAction, action, page
+from studiogate.console.framework.words import WORDS
 from studiogate.domain.mails import MailKind, is_switched_on
 from studiogate.domain.refusals import NOT_FOUND, Refusal
 from studiogate.domain.staff import Permission
@@ -19,12 +20,8 @@ from studiogate.web.response import Answer
 
 PATH = "/console/settings/mails"
 MAX_LATE = 1000
-NO_MAIL: Mapping[bool | None, str] = {
-    False: "This installation sends no mail: its operator has not set up a mail server. What you switch on here is "
-    "sent once there is one.",
-    None: "Whether mail is sent is not known at the moment: the part of the service that sends it has not reported for "
-    "two minutes. Ask the operator if this lasts.",
-}
+# An invented booking, for the examples.
+EXAMPLE: Mapping[str, Any] = WORDS["mail_example"]
 
 
 class Line(NamedTuple):
@@ -48,7 +45,8 @@ async def show(request: ConsoleRequest) -> Answer:
         example = mail_texts.content(_example(request, kind))
         is_on = is_switched_on(kind, place.switches, test=place.test)
         lines.append(Line(kind, is_on, late[kind], example.subject, example.text))
-    return request.render("settings/mails.html", lines=lines, problem="" if sends else NO_MAIL[sends], test=place.test)
+    problem = "" if sends else WORDS["no_mail"]["unknown" if sends is None else "not_set_up"]
+    return request.render("settings/mails.html", lines=lines, problem=problem, test=place.test)
 
 
 def _example(request: ConsoleRequest, kind: MailKind) -> dict[str, object]:
@@ -56,33 +54,21 @@ def _example(request: ConsoleRequest, kind: MailKind) -> dict[str, object]:
     place = next(iter(request.frame.locations), None)
     start = (clock.now() + timedelta(days=2)).replace(minute=0, second=0, microsecond=0)
     earlier = {"start_time": (start - timedelta(hours=1)).isoformat(), "end_time": start.isoformat()}
-    receipt = {
-        "id": "example",
-        "cancelled_at": clock.now().isoformat(),
-        "cancelled_by": "member",
-        "credits_forfeited": 0,
-        "credits_returned": 1,
-        "credits_remaining": 5,
-    }
     return {
+        **EXAMPLE,
         "kind": kind.value,
-        "email": "mia@example.com",
-        "first_name": "Mia",
         "studio": request.frame.name,
         "timezone": request.frame.timezone if place is None else place.timezone,
         "hour_cycle": request.frame.hour_cycle,
         "date_order": request.frame.date_order,
         "country": request.frame.country,
-        "title": "Vinyasa Flow",
         "start_time": start,
         "end_time": start + timedelta(hours=1),
         "location": "Main studio" if place is None else place.name,
         "room": None,
-        "instructor": "Ines",
         "spot": None,
-        "waitlist_position": 2,
         "previous": json.dumps(earlier if kind is MailKind.CLASS_CHANGED else {}),
-        "receipt": json.dumps(receipt),
+        "receipt": json.dumps({**EXAMPLE["receipt"], "cancelled_at": clock.now().isoformat()}),
     }
 
 

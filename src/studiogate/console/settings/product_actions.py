@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from uuid import UUID, uuid4
 
-from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values
+from studiogate.console.framework import Action, ConsoleRequest, Form, Subject, Values
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.inputs import (
     YES_NO,
@@ -119,14 +119,6 @@ ABOUT_RETIRING = "It is no longer sold. Memberships of it live on and renew."
 ABOUT_RETIRING_A_PRICE = "Nothing is sold at this price any more. Memberships that renew at it keep it."
 
 
-def _retired(done: Done) -> str:
-    return f"The price is retired.{_kept(done.result)}"
-
-
-def _replaced(done: Done) -> str:
-    return f"The new price is on sale.{_kept(done.result.memberships_kept)}"
-
-
 ACTIONS = (
     Action(
         Subject("product", PATH, Permission.CATALOG, None, lambda _row: f"/console{PATH}"),
@@ -184,7 +176,7 @@ ACTIONS = (
         PRICE_OF_PATH,
         "replace",
         _replace_price,
-        _replaced,
+        lambda done: f"The new price is on sale.{_kept(done.result.memberships_kept)}",
         REPLACEMENT,
         Form("Replace the price", "Sell at this price", template="settings/price.html", values=_before_replacing),
         edits=True,
@@ -194,7 +186,7 @@ ACTIONS = (
         PRICE_OF_PATH,
         "retire",
         flows.retire_price,
-        _retired,
+        lambda done: f"The price is retired.{_kept(done.result)}",
         (),
         Form(
             "Retire the price", "Retire", ABOUT_RETIRING_A_PRICE, "danger", "settings/price_end.html", _before_replacing

@@ -1,18 +1,23 @@
-"""The lists of Sales, whose filters are in the address: purchases, open fees, and the renewals that are due."""
+"""Purchases: their list, open fees and the renewals that are due, with the filters in the address; and what staff
+record about a purchase: paid and how, failed, refunded, a fee waived."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from operator import itemgetter
 from uuid import UUID
 
 from studiogate import clock
-from studiogate.console.framework import ConsoleRequest, action, page
+from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values, action, page, page_of
 from studiogate.console.framework.downloads import ListedRows, csv_of_list
-from studiogate.console.framework.formats import local, with_query
+from studiogate.console.framework.formats import local, money, with_query
+from studiogate.console.framework.inputs import REQUIRED_REASON, Input, Row, optional_amount, way_of_payment
 from studiogate.console.framework.parse import Days, as_id
+from studiogate.console.framework.request import UndoAction, own_page
 from studiogate.console.members import words
 from studiogate.console.members.profile import PAGE, PAGE_OF_FORMS
 from studiogate.console.offers import with_renewal
-from studiogate.domain.fields.catalog import PurchaseStatus
+from studiogate.domain.access import Access
+from studiogate.domain.fields.catalog import PaidBy, ProductType, PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
@@ -26,20 +31,21 @@ from studiogate.web.response import Answer
 PATH = "/console/sales"
 RENEWALS_AHEAD = (7, 30, 90)
 EXPORTED_AT_ONCE, MAX_EXPORTED = 500, 20_000
-COLUMNS = (
-    "when",
-    "member",
-    "what",
-    "quantity",
-    "amount",
-    "refunded",
-    "currency",
-    "status",
-    "paid_by",
-    "location",
-    "id",
-)
 Given = Mapping[str, object]
+# The columns of a file, each with what it has of a purchase.
+EXPORTED: Mapping[str, Callable[[Record], object]] = {
+    "when": lambda row: local(row["created_at"], row["timezone"]).isoformat(timespec="seconds"),
+    "member": itemgetter("member"),
+    "what": words.product,
+    "quantity": itemgetter("quantity"),
+    "amount": itemgetter("amount_total"),
+    "refunded": lambda row: row["refunded_amount"] or 0,
+    "currency": itemgetter("currency"),
+    "status": lambda row: words.PURCHASE[row["status"]][0],
+    "paid_by": lambda row: words.paid_by(row["paid_by"]),
+    "location": lambda row: row["location"] or "",
+    "id": lambda row: str(row["id"]),
+}
 
 
 def known_place(request: ConsoleRequest, query: Mapping[str, str]) -> UUID | None:
@@ -107,26 +113,10 @@ async def export(request: ConsoleRequest) -> Answer:
     async def read(connection: Connection, after: UUID | None) -> ListPage:
         return await sales_list.list_purchases(connection, request.access, filters, after, EXPORTED_AT_ONCE)
 
-    listed = ListedRows(read, COLUMNS, _exported, MAX_EXPORTED)
+    listed = ListedRows(read, list(EXPORTED), lambda row: [cell(row) for cell in EXPORTED.values()], MAX_EXPORTED)
     sent = await csv_of_list(request, "open-fees" if is_fees else "purchases", listed)
     too_many = fault("from", f"leaves more than {MAX_EXPORTED:,} purchases")
     return sent or request.refused(refused(too_many), back)
-
-
-def _exported(row: Record) -> list[object]:
-    return [
-        local(row["created_at"], row["timezone"]).isoformat(timespec="seconds"),
-        row["member"],
-        row["product"].replace("_", " "),
-        row["quantity"],
-        row["amount_total"],
-        row["refunded_amount"] or 0,
-        row["currency"],
-        words.PURCHASE[row["status"]][0],
-        words.paid_by(row["paid_by"]),
-        row["location"] or "",
-        str(row["id"]),
-    ]
 
 
 @page("/sales/renewals", Permission.SALES)
@@ -146,3 +136,84 @@ async def renewals(request: ConsoleRequest) -> Answer:
         days=days,
         choices=[(each, with_query(path, days=each)) for each in RENEWALS_AHEAD],
     )
+
+
+# What staff record about a purchase.
+
+PURCHASE = Subject(
+    "purchase",
+    "/sales/purchases/{purchase_id}",
+    Permission.SALES,
+    sales_list.read_purchase,
+    lambda _row: PATH,
+    lambda row: f"{row['member']} · {words.product(row)}",
+    {"words": words},
+)
+# What a mark is taken back with; a payment that was pending before cannot become pending again.
+BACK = {PurchaseStatus.COMPLETED: "failed", PurchaseStatus.FAILED: "paid"}
+WAY = Input("paid_by", "How was it paid?", read=way_of_payment, options=words.WAYS)
+
+
+@page_of(PURCHASE, "/sales/purchases/{purchase_id}", Permission.SALES, "sales/purchase.html")
+async def show(request: ConsoleRequest, connection: Connection, purchase: Row) -> Values:
+    """Show a purchase with the money that was received and paid back, and what can be recorded about it."""
+    lines = await sales_list.payments_of(connection, request.access, purchase["id"])
+    return {"lines": lines, "here": own_page(request.query.get("next")) or PATH}
+
+
+def _mark(name: str, status: PurchaseStatus, form: Form | None = None) -> Action:
+    async def mark(
+        connection: Connection, access: Access, purchase_id: UUID, paid_by: PaidBy | None = None
+    ) -> PurchaseStatus | Refusal:
+        return await flows.mark(connection, access, purchase_id, status, paid_by)
+
+    def text(done: Done) -> str:
+        how = words.paid_by(done.given.get("paid_by"))
+        marked = f"{words.PURCHASE[status][0]}{f' ({how})' if how else ''}"
+        return f"{done.row['member']}: {words.product(done.row)} is marked as {marked}."
+
+    def undo(done: Done) -> UndoAction | None:
+        was, here = PurchaseStatus(done.row["status"]), own_page(done.request.form.get("next")) or PATH
+        path = f"{PATH}/purchases/{done.row['id']}"
+        return UndoAction(f"{path}/{BACK[status]}", {"next": here}) if was in BACK else None
+
+    return Action(PURCHASE, name, mark, text, [] if form is None else [WAY], form, undo=undo)
+
+
+def _was_way(done: Done) -> UndoAction:
+    here = own_page(done.request.form.get("next")) or PATH
+    fields = {"next": here, "paid_by": done.row["paid_by"] or ""}
+    return UndoAction(f"{PATH}/purchases/{done.row['id']}/paid-by", fields)
+
+
+ACTIONS = (
+    _mark("paid", PurchaseStatus.COMPLETED, Form("Mark as paid", "Mark as paid", template="sales/paid.html")),
+    _mark("failed", PurchaseStatus.FAILED),
+    Action(
+        PURCHASE,
+        "paid-by",
+        flows.correct_way,
+        lambda done: f"Noted: {words.paid_by(done.result) or 'not said how it was paid'}.",
+        [WAY],
+        Form("How it was paid", "Save", template="sales/paid.html"),
+        undo=_was_way,
+    ),
+    Action(
+        PURCHASE,
+        "refund",
+        flows.refund,
+        lambda done: f"Refunded {money(done.result.refunded_amount, done.row['currency'])} in all.",
+        [Input("amount", "Amount", read=optional_amount), REQUIRED_REASON],
+        Form("Record a refund", "Record the refund", template="sales/refund.html"),
+    ),
+    Action(
+        PURCHASE,
+        "waive",
+        flows.waive_fee,
+        lambda done: f"Waived the fee of {money(done.row['amount_total'], done.row['currency'])}.",
+        [REQUIRED_REASON],
+        Form("Waive the fee", "Waive the fee", kind="danger", template="sales/payment.html"),
+        is_offered=lambda purchase: bool(purchase["product_type"] == ProductType.FEE),
+        leads_to=lambda _done: f"{PATH}/fees",
+    ),
+)
