@@ -39,6 +39,10 @@ def label_of(field: FieldGiven) -> str:
     return str(field.get("label") or field.get("key") or "")
 
 
+def labels_of(fields: Sequence[FieldGiven]) -> dict[str, str]:
+    return {str(each.get("key")): label_of(each) for each in fields}
+
+
 def option_labels(field: FieldGiven) -> dict[str, str]:
     """Return the labels of a field's options by their values."""
     options = field.get("options")

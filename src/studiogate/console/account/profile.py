@@ -113,14 +113,11 @@ async def remove_second_factor(request: ConsoleRequest) -> Answer:
     return request.redirect(ACCOUNT, toast="The second factor is removed.")
 
 
-THEMES = ("light", "dark", "auto")
-
-
 @action("/theme", Audience.SIGNED_IN)
 async def choose_theme(request: ConsoleRequest) -> Answer:
     chosen = request.form.get("theme", "")
     answer = request.redirect(own_page(request.form.get("back")) or "/console/")
-    if chosen not in THEMES:
+    if chosen not in ("light", "dark", "auto"):
         return answer
     theme = cookies.remembered(cookies.THEME, chosen, secure=request.secure)
     return answer._replace(headers=(*answer.headers, theme))

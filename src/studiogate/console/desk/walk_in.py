@@ -1,4 +1,5 @@
-"""Walk-in: find or create a member, sell them what they need, book and check them in, in one drawer. The waiver."""
+"""Walk-in: find or create a member, sell them what they need, book and check them in, in one drawer;
+and the link with which they sign the waiver."""
 
 import json
 from dataclasses import replace

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
-from studiogate.console.answers import label_of, shown_answers
+from studiogate.console.answers import label_of, labels_of, shown_answers
 from studiogate.console.forms.pages import INBOX, read, wanted_of
 from studiogate.console.framework import Action, ConsoleRequest, Done, Form, Subject, Values, about, action, page_of
 from studiogate.console.framework.downloads import ListedRows, csv_of_list
@@ -66,7 +66,7 @@ SUBMISSION = Subject(
 
 @page_of(SUBMISSION, "/forms/submissions/{submission_id}", Permission.SUBMISSIONS, "forms/submission.html")
 async def show(request: ConsoleRequest, _connection: Connection, sent: Row) -> Values:
-    labels = {str(each.get("key")): label_of(each) for each in sent["fields"]}
+    labels = labels_of(sent["fields"])
     return {
         "answers": shown_answers(sent["fields"], sent["data"], sent["files"]),
         "consents": [

@@ -5,10 +5,9 @@ Visitors upload what they like, so a file is always an attachment with a type th
 who took one, so taking it is an action with a form: browsers fetch links in advance, and other sites can name them.
 """
 
-from collections.abc import Sequence
 from uuid import UUID
 
-from studiogate.console.answers import FieldGiven, label_of, shown_answers
+from studiogate.console.answers import labels_of, shown_answers
 from studiogate.console.framework import ConsoleRequest, Values, action, page_of, paging, show_about
 from studiogate.console.framework.downloads import attachment
 from studiogate.console.framework.formats import with_query
@@ -41,7 +40,7 @@ async def submissions(request: ConsoleRequest, connection: Connection, member: R
     consents = [
         {
             **{name: each.get(name) for name in CONSENT_TEXTS},
-            "label": _labels(row["fields"]).get(each["key"], each["key"]),
+            "label": labels_of(row["fields"]).get(each["key"], each["key"]),
             "form": row["title"],
             "agreed_at": read_instant(each.get("at")),
         }
@@ -59,10 +58,6 @@ async def answers(request: ConsoleRequest, connection: Connection, member: Row) 
     if sent is None:
         return NOT_FOUND
     return {"submission": sent, "answers": shown_answers(sent["fields"], sent["data"], sent["files"])}
-
-
-def _labels(fields: Sequence[FieldGiven]) -> dict[str, str]:
-    return {str(each.get("key")): label_of(each) for each in fields}
 
 
 @page_of(MEMBER, "/members/{member_id}/form-link", Permission.SUBMISSIONS, LINK_TEMPLATE)

@@ -1,4 +1,5 @@
-"""One class of the week: what it is, what can be done with it, the form of a new one. A week copied to another."""
+"""One class of the week: what it is, what can be done with it, the form of a new one; and a week copied to
+another."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
