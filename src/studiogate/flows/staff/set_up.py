@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.encryption import Sealer, SealError
+from studiogate.domain.names import MAX_NAME
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Channel, Grant, Role
@@ -30,7 +31,6 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import new_id
 
 LIFE = timedelta(days=1)
-MAX_NAME = 200  # longer ones are refused
 PURPOSE = "console set-up"
 EXPIRED = Refusal(Code.LINK_EXPIRED)
 HAS_ACCOUNT = Fault(("owner", "email"), "exists", "This email has an account already: sign in, or use another one")
