@@ -11,12 +11,17 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.console.audit import KINDS
 from studiogate.domain.staff import Role
-from studiogate.storage import audit_list
+from studiogate.storage import audit, audit_list
 from tests.support.console import Console, texts
 
 pytestmark = pytest.mark.anyio
 PATH = "/console/audit"
+
+
+async def test_every_kind_has_a_word() -> None:
+    assert audit.TABLES.keys() <= KINDS.keys()
 
 
 async def write(console: Console, count: int = 1, **columns: Any) -> list[UUID]:

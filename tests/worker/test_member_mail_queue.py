@@ -276,15 +276,15 @@ async def test_one_failing_studio_does_not_stop_the_others(
 ) -> None:
     member, address = await mail_studio.member()
     await mail_studio.studio.booked(await mail_studio.studio.new_class(), member)
-    queue_news, broken = member_mails.queue_news, uuid4()
+    queue_news, studios_with, broken = member_mails.queue_news, retry.studios_with, uuid4()
 
     async def queue_or_fail(database: Any, studio_id: UUID) -> bool:
         if studio_id == broken:
             raise RuntimeError("broken")
         return await queue_news(database, studio_id)
 
-    async def with_broken(_database: Any, _what: str) -> list[UUID]:
-        return [broken, mail_studio.studio.id]
+    async def with_broken(database: Any, what: str) -> list[UUID]:
+        return [broken, mail_studio.studio.id] if what == member_mails.NEWS else await studios_with(database, what)
 
     monkeypatch.setattr(member_mails, "queue_news", queue_or_fail)
     monkeypatch.setattr(retry, "studios_with", with_broken)
