@@ -38,7 +38,9 @@ def claimed(about: str) -> str:
     )"""
 
 
-CLAIM = f"""{claimed("submission_id")}
+# By what the mails are about, with everything that their texts need.
+CLAIMS = {
+    "submission": f"""{claimed("submission_id")}
     select c.id, c.kind, c.recipient, c.attempts, c.submission_id, s.name as studio, s.slug as studio_slug,
            f.id as form_id, f.slug as form_slug, f.title, f.settings, v.fields, n.submitter_name, n.submitter_email,
            n.data, n.created_at, n.verified, s.timezone, s.hour_cycle, s.date_order, s.country, k.link_secret
@@ -47,9 +49,8 @@ CLAIM = f"""{claimed("submission_id")}
     join forms f on f.studio_id = $1 and f.id = n.form_id
     join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
     join studios s on s.studio_id = $1
-    join studio_secrets k on k.studio_id = $1"""
-
-CLAIM_LINKS = f"""{claimed("form_id")}
+    join studio_secrets k on k.studio_id = $1""",
+    "link": f"""{claimed("form_id")}
     select c.id, c.attempts, c.form_id, c.member_id, c.expires_at, p.email, p.first_name, f.title as form_title,
            f.slug as form_slug, f.status as form_status, f.settings::text as settings, s.name as studio,
            s.slug as studio_slug, s.timezone, s.hour_cycle, s.date_order, s.country, k.link_secret,
@@ -58,7 +59,8 @@ CLAIM_LINKS = f"""{claimed("form_id")}
     join members p on p.studio_id = $1 and p.id = c.member_id
     join forms f on f.studio_id = $1 and f.id = c.form_id
     join studios s on s.studio_id = $1
-    join studio_secrets k on k.studio_id = $1"""
+    join studio_secrets k on k.studio_id = $1""",
+}
 
 # $3 is the number of seconds until the next attempt; null: there is none. A mail that was dropped while it was being
 # sent stays dropped.
@@ -95,9 +97,11 @@ async def lock_and_count_confirmations(connection: Connection, access: Access, r
     return int(await connection.fetchval(statement, access.studio_id, recipient))
 
 
-async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
-    """Claim due mails about submissions until the lease ends; return them with everything that their text needs."""
-    return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
+async def claim(
+    connection: Connection, access: Access, about: str, at_most: int, lease_seconds: int
+) -> list[dict[str, Any]]:
+    """Claim due mails of a kind of ``CLAIMS`` until the lease ends, and return them."""
+    return [dict(row) for row in await connection.fetch(CLAIMS[about], access.studio_id, at_most, lease_seconds)]
 
 
 async def queue_link(
@@ -116,11 +120,6 @@ async def count_links_within_the_hour(connection: Connection, access: Access, me
         where studio_id = $1 and member_id = $2 and kind = 'form_link'
           and created_at > clock_timestamp() - interval '1 hour'"""
     return int(await connection.fetchval(statement, access.studio_id, member_id))
-
-
-async def claim_links(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
-    """Claim due mails with a link to a form until the lease ends; return them with everything that they need."""
-    return [dict(row) for row in await connection.fetch(CLAIM_LINKS, access.studio_id, at_most, lease_seconds)]
 
 
 async def mark_sent(connection: Connection, access: Access, mail_id: UUID) -> None:

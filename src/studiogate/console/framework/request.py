@@ -145,7 +145,7 @@ class ConsoleRequest:
         *given: Given.args,
         **options: Given.kwargs,
     ) -> Result:
-        """Read something with the access of the signed-in person."""
+        """Call a function of storage, or in ``run`` a flow, with the access of the signed-in person."""
         async with self.database.connection() as connection:
             return await read(connection, self.access, *given, **options)
 

@@ -1,31 +1,23 @@
-"""A whole profile: merge duplicates, and erase a person for good, after what moves or is removed was shown; export all
-that is stored about a member.
+"""Merge duplicates, and erase a person for good, after what moves or is removed was shown.
 
 The permission to erase is a dangerous one: before the form takes effect, the person who sends it types the password
 again. A form without the word that confirms it is refused before.
 """
 
-from tempfile import TemporaryFile
-from uuid import UUID
-
 import structlog
 
-from studiogate.console.framework import ConsoleRequest, Refused, Resolution, Values, about, action, page_of, show_about
-from studiogate.console.framework.downloads import attachment
+from studiogate.console.framework import ConsoleRequest, Refused, Resolution, Values, action, page_of, show_about
 from studiogate.console.framework.inputs import Row
 from studiogate.console.members.profile import MEMBER, address
 from studiogate.domain.refusals import NOT_FOUND, Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.members import erase as erasing
-from studiogate.flows.members import export as exporting
 from studiogate.flows.members import merge as merging
 from studiogate.storage import member_profile, member_search, person_merge
 from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.storage.member_list import MemberFilters
-from studiogate.storage.person_export import Person
-from studiogate.storage.upload_store import UploadStore, in_thread
-from studiogate.web.response import Answer, Header, OpenFile
+from studiogate.web.response import Answer
 
 CANDIDATES = 10
 TEMPLATE = "members/merge.html"
@@ -105,38 +97,3 @@ async def erase(request: ConsoleRequest) -> Answer:
     except (OverloadedError, TransactionConflictError, DatabaseUnavailableError) as error:
         log.warning("files of an erased person left to housekeeping", problem=type(error).__name__)
     return request.go_to("/console/members", toast="Erased the person. Bookings and payments stay, without a name.")
-
-
-# The export.
-
-ZIP: Header = (b"content-type", b"application/zip")
-
-
-@page_of(MEMBER, "/members/{member_id}/export", Permission.MEMBERS, "members/export.html")
-async def show_export(_request: ConsoleRequest, _connection: Connection, _member: Row) -> Values:
-    return {}
-
-
-@action("/members/{member_id}/export", Permission.MEMBERS)
-@about(MEMBER.of_path)
-async def export(request: ConsoleRequest, member: Row) -> Answer:
-    """Send everything that is stored about a member as an archive; the audit log says who took it."""
-    person = await request.run(exporting.export, member["id"])
-    if isinstance(person, Refusal):
-        return request.refused(person, address(member["id"], "export"))
-    folder = request.runtime.uploads
-    archive = await in_thread(_archive, person, folder, request.access.studio_id)
-    return attachment(archive, ZIP, f"member-{member['id']}.zip")
-
-
-def _archive(person: Person, folder: UploadStore, studio_id: UUID) -> OpenFile:
-    """Write the archive to a file without a name, which is gone when it has been sent."""
-    stream = TemporaryFile()  # noqa: SIM115
-    try:
-        exporting.write_archive(stream, person, folder, studio_id)
-        size = stream.tell()
-        stream.seek(0)
-    except BaseException:
-        stream.close()
-        raise
-    return OpenFile(stream, size)

@@ -1,19 +1,25 @@
-"""A member's profile: one page per section, each with its own address."""
+"""A member's profile: one page per section, each with its own address; and the export of all that is stored."""
 
+from tempfile import TemporaryFile
 from uuid import UUID
 
-from studiogate.console.framework import ConsoleRequest, Subject, Values, page_of
+from studiogate.console.framework import ConsoleRequest, Subject, Values, about, action, page_of
+from studiogate.console.framework.downloads import attachment
 from studiogate.console.framework.inputs import Row
 from studiogate.console.framework.parse import as_id
 from studiogate.console.members import words
 from studiogate.console.members.words import StudioFacts, changes_of
 from studiogate.console.offers import with_renewal
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
+from studiogate.flows.members import export as exporting
 from studiogate.storage import member_profile as storage
 from studiogate.storage import members, sales_list
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.person_export import Person
 from studiogate.storage.sales_list import PurchaseFilters
-from studiogate.web.response import Answer
+from studiogate.storage.upload_store import UploadStore, in_thread
+from studiogate.web.response import Answer, Header, OpenFile
 
 PATH = "/console/members"
 AHEAD = 10
@@ -96,3 +102,38 @@ async def history(request: ConsoleRequest, connection: Connection, member: Row) 
     facts = StudioFacts(member["timezone"], member["currency"], locations)
     entries = [{**each, "changes": changes_of(each, facts)} for each in lines.rows]
     return {"section": "history", "entries": entries, "next": lines.next}
+
+
+# The export.
+
+ZIP: Header = (b"content-type", b"application/zip")
+
+
+@page_of(MEMBER, "/members/{member_id}/export", Permission.MEMBERS, "members/export.html")
+async def show_export(_request: ConsoleRequest, _connection: Connection, _member: Row) -> Values:
+    return {}
+
+
+@action("/members/{member_id}/export", Permission.MEMBERS)
+@about(MEMBER.of_path)
+async def export(request: ConsoleRequest, member: Row) -> Answer:
+    """Send everything that is stored about a member as an archive; the audit log says who took it."""
+    person = await request.run(exporting.export, member["id"])
+    if isinstance(person, Refusal):
+        return request.refused(person, address(member["id"], "export"))
+    folder = request.runtime.uploads
+    archive = await in_thread(_archive, person, folder, request.access.studio_id)
+    return attachment(archive, ZIP, f"member-{member['id']}.zip")
+
+
+def _archive(person: Person, folder: UploadStore, studio_id: UUID) -> OpenFile:
+    """Write the archive to a file without a name, which is gone when it has been sent."""
+    stream = TemporaryFile()  # noqa: SIM115
+    try:
+        exporting.write_archive(stream, person, folder, studio_id)
+        size = stream.tell()
+        stream.seek(0)
+    except BaseException:
+        stream.close()
+        raise
+    return OpenFile(stream, size)

@@ -41,7 +41,7 @@ class Links(NamedTuple):
 
 async def claim(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
     async with database.transaction() as connection:
-        rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
+        rows = await mails.claim(connection, operator_access(studio_id), "submission", at_most, LEASE_SECONDS)
     return [
         ClaimedMail(studio_id, row["id"], row["attempts"], partial(submission_content, studio_id, row, links))
         for row in rows
@@ -110,7 +110,7 @@ async def claim_links(database: Database, studio_id: UUID, at_most: int, links: 
     """Claim mails with a link that are due. Those whose link would not open the form any more are dropped."""
     access, claimed = system_access(studio_id), []
     async with database.transaction() as connection:
-        for due in await mails.claim_links(connection, access, at_most, LEASE_SECONDS):
+        for due in await mails.claim(connection, access, "link", at_most, LEASE_SECONDS):
             settings = read_settings(json.loads(due["settings"]))
             facts = signed_links.Delivery(due["email"], due["form_status"], settings, due["expires_at"], due["now"])
             problem = signed_links.problem_of(facts)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from studiogate.domain import retention
 from studiogate.domain.staff.sign_in import AccountState
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import affected, new_id
@@ -50,9 +51,9 @@ SECRETS = "select id, totp_secret from staff_accounts where totp_secret is not n
 FORGET = {
     table: f"delete from {table} where id in (select id from {table} where {over} limit $1)"
     for table, over in {
-        "staff_sessions": "expires_at < clock_timestamp() - interval '30 days'",
-        "staff_links": "expires_at < clock_timestamp() - interval '7 days'",
-        "staff_sign_in_attempts": "attempted_at < clock_timestamp() - interval '1 day'",
+        "staff_sessions": f"expires_at < clock_timestamp() - interval '{retention.SESSION_DAYS} days'",
+        "staff_links": f"expires_at < clock_timestamp() - interval '{retention.STAFF_LINK_DAYS} days'",
+        "staff_sign_in_attempts": f"attempted_at < clock_timestamp() - interval '{retention.ATTEMPT_DAYS} days'",
     }.items()
 }
 
